@@ -1,0 +1,136 @@
+//! Back-ends as [`ApiClient`]s: one streaming call that tells while it runs and returns the truth.
+//!
+//! Adding a provider: one file beside this one and one row where the binary wires back-ends.
+
+pub mod anthropic;
+pub mod demo;
+pub mod models;
+pub mod openai;
+pub mod retry;
+pub mod sse;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use thiserror::Error;
+
+use crate::context::TurnContext;
+use crate::session::ConversationMessage;
+use crate::tools::ToolSpec;
+
+/// Something that answers a conversation: an HTTP API, a worker, the demo.
+pub trait ApiClient: Send {
+    /// Sends the conversation and streams the answer.
+    ///
+    /// Deltas go to `cx.sink` as they arrive; only the returned turn enters the session.
+    /// When `cx.cancel` fires it returns within about 100 ms with
+    /// `Ok(AssistantTurn { stop_reason: StopReason::Cancelled, .. })` and what had arrived so far.
+    fn stream<'a>(
+        &'a mut self,
+        request: ApiRequest,
+        cx: &'a TurnContext,
+    ) -> BoxFuture<'a, Result<AssistantTurn, ApiError>>;
+}
+
+impl ApiClient for Box<dyn ApiClient> {
+    fn stream<'a>(
+        &'a mut self,
+        request: ApiRequest,
+        cx: &'a TurnContext,
+    ) -> BoxFuture<'a, Result<AssistantTurn, ApiError>> {
+        (**self).stream(request, cx)
+    }
+}
+
+/// One request: the whole conversation and what the model may use.
+#[derive(Debug, Clone)]
+pub struct ApiRequest {
+    pub model: String,
+    /// Blocks of the system prompt, most stable first (cache breakpoints follow this order).
+    pub system: Arc<[String]>,
+    pub messages: Vec<Arc<ConversationMessage>>,
+    /// Sorted by name, so that the prompt cache is not broken by order.
+    pub tools: Arc<[ToolSpec]>,
+    /// Our session id (for providers and workers that keep state by it).
+    pub session_id: String,
+    /// Whether thinking is wanted where the model supports it.
+    pub thinking: bool,
+}
+
+/// What the back-end answered. Only this enters the session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AssistantTurn {
+    /// Usually one assistant message. A back-end that runs its own tools returns the assistant
+    /// messages *and* the tool messages with their results, in order; a tool use that comes back
+    /// without a result is ours to run.
+    pub messages: Vec<ConversationMessage>,
+    pub stop_reason: StopReason,
+}
+
+/// Why the model stopped. Anything but `EndTurn`, `ToolUse` and `StopSequence` is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StopReason {
+    EndTurn,
+    ToolUse,
+    StopSequence,
+    /// The answer was cut at the output limit; "continue" goes on.
+    MaxTokens,
+    Refusal,
+    PauseTurn,
+    /// The person stopped it.
+    Cancelled,
+    /// The provider gave a reason that we do not know.
+    Other(String),
+}
+
+/// Failure of a back-end, by what the caller does next. No error is recognised by its text.
+#[derive(Debug, Error)]
+pub enum ApiError {
+    /// Compact and try again.
+    #[error("the conversation is too long for the model: {message}")]
+    ContextWindowExceeded { message: String },
+    /// Fix the key.
+    #[error("not authorised ({status}): {message}. Check {credential}.")]
+    Auth { status: u16, message: String, credential: &'static str },
+    /// No credential is set at all.
+    #[error("{variable} is not set. Set it and start again, or use --backend demo.")]
+    MissingCredential { variable: &'static str },
+    /// Wait. `retry_after` as the provider said.
+    #[error("rate limited by the provider: {message}")]
+    RateLimited { message: String, retry_after: Option<Duration> },
+    /// Wait: the provider is overloaded (529 or an `overloaded_error` event).
+    #[error("the provider is overloaded: {message}")]
+    Overloaded { message: String },
+    /// The provider refused the request as it is (other 4xx).
+    #[error("the provider refused the request ({status}): {message}")]
+    Rejected { status: u16, message: String },
+    /// The provider failed (5xx) and retries did not help.
+    #[error("the provider failed ({status}): {message}")]
+    Server { status: u16, message: String },
+    /// No connection, or it broke before the first byte of an answer.
+    #[error("cannot reach {endpoint}: {message}")]
+    Transport { endpoint: String, message: String },
+    /// The answer broke off. What had arrived is in `partial` and is kept, marked.
+    #[error("the answer was cut off: {cause}")]
+    StreamCut { cause: CutCause, partial: Box<AssistantTurn> },
+    /// What came is not the protocol.
+    #[error("unexpected answer from {endpoint}: {message}")]
+    Protocol { endpoint: String, message: String },
+    /// A worker failed (workers crate).
+    #[error("worker: {message}")]
+    Worker { message: String },
+}
+
+/// How a stream broke off.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum CutCause {
+    #[error("the connection closed before the end of the message")]
+    ConnectionClosed,
+    #[error("no data for {} s", .0.as_secs())]
+    Idle(Duration),
+    #[error("the provider reported {kind}: {message}")]
+    Provider { kind: String, message: String },
+    #[error("the connection broke: {0}")]
+    Transport(String),
+}

@@ -1,0 +1,159 @@
+//! The question to the person and its single answer.
+//!
+//! A request carries its own oneshot reply: answering consumes it, dropping it is a denial, and a
+//! late answer is refused. The responder exists before the request can be seen.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures_util::future::BoxFuture;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::{PermissionLevel, PermissionMode};
+use crate::event::{StreamSink, TuiEvent};
+use crate::tools::Grant;
+
+/// Identifies a question within this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RequestId(pub u64);
+
+impl RequestId {
+    /// The next unused id.
+    pub fn next() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// A question: may this tool run with this input?
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PermissionRequest {
+    pub id: RequestId,
+    pub tool_use_id: String,
+    pub tool_name: String,
+    /// The complete effective input, JSON text.
+    pub input: String,
+    pub current_mode: PermissionMode,
+    pub required: PermissionLevel,
+    /// Why it is asked, when the mode alone does not explain it.
+    pub reason: Option<String>,
+    /// Unified diff of what an edit would do.
+    pub preview: Option<String>,
+    /// What "for this session" would allow.
+    pub grant: Grant,
+}
+
+/// The person's answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PermissionPromptDecision {
+    AllowOnce,
+    AllowForSession,
+    Deny { reason: Option<String> },
+}
+
+/// Why a question is no longer open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RetiredReason {
+    Answered,
+    /// The turn was cancelled: counts as a denial.
+    Cancelled,
+    /// The reply was dropped unanswered: counts as a denial.
+    Dropped,
+}
+
+/// The one-time right to answer a question. Dropping it denies.
+#[derive(Debug)]
+pub struct PermissionReply(oneshot::Sender<PermissionPromptDecision>);
+
+/// The answer came after the question was retired; it had no effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the request is no longer waiting; the answer had no effect")]
+pub struct LateAnswer;
+
+impl PermissionReply {
+    /// A reply and the end that receives its answer.
+    pub fn channel() -> (Self, oneshot::Receiver<PermissionPromptDecision>) {
+        let (tx, rx) = oneshot::channel();
+        (Self(tx), rx)
+    }
+
+    /// Answers. Fails when the question was retired meanwhile.
+    pub fn answer(self, decision: PermissionPromptDecision) -> Result<(), LateAnswer> {
+        self.0.send(decision).map_err(|_| LateAnswer)
+    }
+
+    /// True once nobody waits for the answer any more.
+    pub fn is_retired(&self) -> bool {
+        self.0.is_closed()
+    }
+}
+
+/// Asks a person, or decides in their place. Must return promptly when `cancel` fires.
+pub trait PermissionPrompter: Send + Sync {
+    fn decide<'a>(
+        &'a self,
+        request: PermissionRequest,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, PermissionPromptDecision>;
+}
+
+/// Asks through the event stream: the request travels as [`TuiEvent::PermissionRequired`].
+pub struct SinkPrompter {
+    sink: Arc<dyn StreamSink>,
+}
+
+impl SinkPrompter {
+    pub fn new(sink: Arc<dyn StreamSink>) -> Self {
+        Self { sink }
+    }
+}
+
+impl PermissionPrompter for SinkPrompter {
+    fn decide<'a>(
+        &'a self,
+        request: PermissionRequest,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, PermissionPromptDecision> {
+        Box::pin(async move {
+            let id = request.id;
+            let (reply, answer) = PermissionReply::channel();
+            self.sink.emit(TuiEvent::PermissionRequired { request, reply });
+            // Cancellation wins over an answer that arrives in the same instant: fail closed.
+            let (decision, reason) = tokio::select! {
+                biased;
+                () = cancel.cancelled() => (
+                    PermissionPromptDecision::Deny { reason: Some("interrupted".to_owned()) },
+                    RetiredReason::Cancelled,
+                ),
+                answer = answer => match answer {
+                    Ok(decision) => (decision, RetiredReason::Answered),
+                    Err(_) => (
+                        PermissionPromptDecision::Deny {
+                            reason: Some("the request was dropped without an answer".to_owned()),
+                        },
+                        RetiredReason::Dropped,
+                    ),
+                },
+            };
+            self.sink.emit(TuiEvent::PermissionRetired { id, reason });
+            decision
+        })
+    }
+}
+
+/// Denies everything, with a reason: for runs where nobody can answer.
+pub struct DenyAll {
+    pub reason: String,
+}
+
+impl PermissionPrompter for DenyAll {
+    fn decide<'a>(
+        &'a self,
+        _request: PermissionRequest,
+        _cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, PermissionPromptDecision> {
+        let reason = self.reason.clone();
+        Box::pin(async move { PermissionPromptDecision::Deny { reason: Some(reason) } })
+    }
+}

@@ -1,0 +1,129 @@
+//! The conversation in memory. Field names follow claw-code's records; serialisation is in `store`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::tools::ToolFacts;
+use crate::usage::TokenUsage;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageRole {
+    System,
+    User,
+    Assistant,
+    Tool,
+}
+
+/// One block of a message.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ContentBlock {
+    Text {
+        text: String,
+    },
+    /// Signature kept verbatim: the provider checks it.
+    Thinking {
+        thinking: String,
+        signature: Option<String>,
+    },
+    /// Thinking that the provider hides, kept verbatim for the next request.
+    RedactedThinking {
+        data: String,
+    },
+    /// `input` is JSON text, always valid.
+    ToolUse {
+        id: String,
+        name: String,
+        input: String,
+    },
+    ToolResult {
+        tool_use_id: String,
+        tool_name: String,
+        output: String,
+        is_error: bool,
+        facts: Option<ToolFacts>,
+    },
+}
+
+/// Why a message is not whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartialReason {
+    /// The person stopped it.
+    Cancelled,
+    /// The stream broke off.
+    Cut,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConversationMessage {
+    pub role: MessageRole,
+    pub blocks: Vec<ContentBlock>,
+    /// Tokens of the call that produced it (assistant messages).
+    pub usage: Option<TokenUsage>,
+    /// The model that wrote it (assistant messages), for cost on resume.
+    pub model: Option<String>,
+    /// Set when the message broke off.
+    pub partial: Option<PartialReason>,
+}
+
+impl ConversationMessage {
+    /// A message without usage, model or partial mark.
+    pub fn new(role: MessageRole, blocks: Vec<ContentBlock>) -> Self {
+        Self { role, blocks, usage: None, model: None, partial: None }
+    }
+
+    /// A user message of one text.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::new(MessageRole::User, vec![ContentBlock::Text { text: text.into() }])
+    }
+
+    /// The text blocks, joined.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for block in &self.blocks {
+            if let ContentBlock::Text { text: part } = block {
+                text.push_str(part);
+            }
+        }
+        text
+    }
+
+    /// Ids and names of the tool uses in this message.
+    pub fn tool_uses(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        self.blocks.iter().filter_map(|block| match block {
+            ContentBlock::ToolUse { id, name, input } => {
+                Some((id.as_str(), name.as_str(), input.as_str()))
+            }
+            _ => None,
+        })
+    }
+}
+
+/// What compaction left of an earlier part of the conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionCompaction {
+    /// How often the session was compacted.
+    pub count: u32,
+    /// Messages removed by the last compaction.
+    pub removed_message_count: usize,
+    pub summary: String,
+}
+
+/// Where a fork came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionFork {
+    pub parent_session_id: String,
+    pub branch_name: Option<String>,
+}
+
+/// A conversation. Messages are shared, so that handing them to a request or a view costs nothing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Session {
+    pub id: String,
+    pub messages: Vec<Arc<ConversationMessage>>,
+    pub compaction: Option<SessionCompaction>,
+    pub fork: Option<SessionFork>,
+    pub workspace_root: Option<PathBuf>,
+    pub model: Option<String>,
+    pub created_at_ms: u64,
+    pub updated_at_ms: u64,
+}
