@@ -6,6 +6,7 @@
 //! last, exactly one of them, after any `PermissionRetired`.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::api::StopReason;
@@ -37,7 +38,7 @@ pub enum TuiEvent {
     },
     /// The turn failed; the session stays usable. What was produced before is in `summary`.
     TurnFailed {
-        error: RuntimeError,
+        error: Arc<RuntimeError>,
         summary: TurnSummary,
     },
 
