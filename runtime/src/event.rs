@@ -28,9 +28,10 @@ pub trait StreamSink: Send + Sync {
 #[derive(Debug)]
 pub enum TuiEvent {
     // The turn
-    /// A turn began with this input (already sanitised by no one: show it through the sanitiser).
+    /// A turn began with this input. `retry`: the prompt is already in the conversation.
     TurnStarted {
         input: String,
+        retry: bool,
     },
     /// The turn ended normally, by a limit, or because the person stopped it (`summary.stop`).
     TurnCompleted {
