@@ -1,10 +1,22 @@
 //! Conversations: the model in memory, the JSONL file, the list of sessions, forks.
 
+mod blob;
+mod disk;
+mod identity;
+mod list;
+mod load;
+mod lock;
 mod model;
+mod open;
+mod pairs;
+mod record;
 pub mod store;
 
 pub use model::{
     ContentBlock, ConversationMessage, MessageRole, PartialReason, Session, SessionCompaction,
-    SessionFork,
+    SessionFork, estimate_tokens,
 };
+pub use open::OpenSession;
+pub use pairs::unanswered_tool_uses;
+pub use record::Scrub;
 pub use store::{SessionEntry, SessionError, SessionStore, SessionView};

@@ -6,12 +6,36 @@ use std::sync::Arc;
 use crate::tools::ToolFacts;
 use crate::usage::TokenUsage;
 
+/// Tokens of a text by the rule of thumb that the reference uses too: four bytes a token.
+pub fn estimate_tokens(text: &str) -> u64 {
+    (text.len() as u64).div_ceil(4)
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageRole {
     System,
     User,
     Assistant,
     Tool,
+}
+
+impl MessageRole {
+    /// The name in session files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+        }
+    }
+
+    /// The role of that name; none for a name that is not known.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::System, Self::User, Self::Assistant, Self::Tool]
+            .into_iter()
+            .find(|role| role.as_str() == name)
+    }
 }
 
 /// One block of a message.
@@ -53,6 +77,35 @@ pub enum PartialReason {
     Cut,
 }
 
+impl ContentBlock {
+    /// Estimated size of this block in a request.
+    pub fn estimated_tokens(&self) -> u64 {
+        match self {
+            Self::Text { text } => estimate_tokens(text),
+            Self::Thinking { thinking, signature } => {
+                estimate_tokens(thinking) + signature.as_deref().map_or(0, estimate_tokens)
+            }
+            Self::RedactedThinking { data } => estimate_tokens(data),
+            Self::ToolUse { id, name, input } => {
+                estimate_tokens(id) + estimate_tokens(name) + estimate_tokens(input)
+            }
+            Self::ToolResult { tool_use_id, tool_name, output, .. } => {
+                estimate_tokens(tool_use_id) + estimate_tokens(tool_name) + estimate_tokens(output)
+            }
+        }
+    }
+}
+
+impl PartialReason {
+    /// The name in session files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Cancelled => "cancelled",
+            Self::Cut => "cut",
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConversationMessage {
     pub role: MessageRole,
@@ -87,7 +140,12 @@ impl ConversationMessage {
         text
     }
 
-    /// Ids and names of the tool uses in this message.
+    /// Estimated size of this message in a request.
+    pub fn estimated_tokens(&self) -> u64 {
+        self.blocks.iter().map(ContentBlock::estimated_tokens).sum()
+    }
+
+    /// Ids, names and inputs of the tool uses in this message.
     pub fn tool_uses(&self) -> impl Iterator<Item = (&str, &str, &str)> {
         self.blocks.iter().filter_map(|block| match block {
             ContentBlock::ToolUse { id, name, input } => {
@@ -126,4 +184,25 @@ pub struct Session {
     pub model: Option<String>,
     pub created_at_ms: u64,
     pub updated_at_ms: u64,
+}
+
+impl Session {
+    /// An empty conversation that begins at `now_ms` (milliseconds since 1970).
+    pub fn new(id: impl Into<String>, now_ms: u64) -> Self {
+        Self {
+            id: id.into(),
+            messages: Vec::new(),
+            compaction: None,
+            fork: None,
+            workspace_root: None,
+            model: None,
+            created_at_ms: now_ms,
+            updated_at_ms: now_ms,
+        }
+    }
+
+    /// Estimated size of all messages in a request. The system prompt and the tools come on top.
+    pub fn estimated_tokens(&self) -> u64 {
+        self.messages.iter().map(|message| message.estimated_tokens()).sum()
+    }
 }
