@@ -272,6 +272,11 @@ impl Keymap {
         if event.kind == KeyEventKind::Release {
             return None;
         }
+        // With these a key is an order to the desktop.
+        let foreign = KeyModifiers::SUPER | KeyModifiers::HYPER | KeyModifiers::META;
+        if event.modifiers.intersects(foreign) {
+            return None;
+        }
         let key = Key::from(event);
         self.entries.iter().find(|(known, _)| *known == key).map(|(_, action)| *action)
     }
