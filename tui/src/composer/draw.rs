@@ -8,8 +8,9 @@ use unicode_width::UnicodeWidthStr;
 
 use super::Composer;
 use super::completion::{self, Completion};
-use super::layout::{Row, columns};
-use crate::dialog::{Palette, visible};
+use super::layout::{Row, columns, mark};
+use crate::sanitise;
+use crate::theme::Theme;
 
 /// The mark before the first row; the rows after it are indented as far.
 const PROMPT: &str = "❯ ";
@@ -29,7 +30,7 @@ impl Composer {
     }
 
     /// Draws the draft and returns where the terminal's cursor belongs; none when there is no room.
-    pub fn draw(&mut self, area: Rect, buf: &mut Buffer, palette: &Palette) -> Option<Position> {
+    pub fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Option<Position> {
         let area = area.intersection(*buf.area());
         if area.width <= PROMPT_COLUMNS || area.height == 0 {
             return None;
@@ -41,11 +42,11 @@ impl Composer {
         self.scroll_to(row, usize::from(height));
 
         let text = Rect { height, ..area };
-        self.draw_rows(text, buf, palette);
+        self.draw_rows(text, buf, theme);
         if self.editor.is_empty() && self.search.is_none() {
             let x = area.x + PROMPT_COLUMNS;
             let room = usize::from(area.width - PROMPT_COLUMNS);
-            buf.set_stringn(x, area.y, &self.placeholder, room, palette.dim);
+            buf.set_stringn(x, area.y, &self.placeholder, room, theme.placeholder);
         }
         let mut caret = Position::new(
             (area.x + PROMPT_COLUMNS + u16::try_from(column).unwrap_or(u16::MAX - 512))
@@ -54,7 +55,7 @@ impl Composer {
         );
         if let Some((line, search_caret)) = below {
             let y = area.bottom() - 1;
-            buf.set_stringn(area.x, y, &line, usize::from(area.width), palette.dim);
+            buf.set_stringn(area.x, y, &line, usize::from(area.width), theme.dim);
             if let Some(column) = search_caret {
                 caret = Position::new((area.x + column).min(area.right() - 1), y);
             }
@@ -69,7 +70,7 @@ impl Composer {
         self.top = self.top.min(self.layout.rows.len().saturating_sub(height));
     }
 
-    fn draw_rows(&self, area: Rect, buf: &mut Buffer, palette: &Palette) {
+    fn draw_rows(&self, area: Rect, buf: &mut Buffer, theme: &Theme) {
         let rows = &self.layout.rows;
         let last = usize::from(area.height).saturating_sub(1);
         for (offset, (y, row)) in (area.y..area.bottom()).zip(&rows[self.top..]).enumerate() {
@@ -81,21 +82,21 @@ impl Composer {
                 (offset, index) if offset == last && index + 1 < rows.len() => "↓ ",
                 _ => "  ",
             };
-            buf.set_stringn(area.x, y, mark, usize::from(PROMPT_COLUMNS), palette.accent);
-            self.draw_row(*row, area.x + PROMPT_COLUMNS, y, area.right(), buf, palette);
+            buf.set_stringn(area.x, y, mark, usize::from(PROMPT_COLUMNS), theme.user_marker);
+            self.draw_row(*row, area.x + PROMPT_COLUMNS, y, area.right(), buf, theme);
         }
     }
 
-    fn draw_row(&self, row: Row, x: u16, y: u16, right: u16, buf: &mut Buffer, palette: &Palette) {
+    fn draw_row(&self, row: Row, x: u16, y: u16, right: u16, buf: &mut Buffer, theme: &Theme) {
         let line = &self.editor.lines()[row.line];
         let chips = self.pastes.chips(line);
         let mut x = x;
         for (offset, grapheme) in line[row.start..row.end].grapheme_indices(true) {
             let byte = row.start + offset;
             let style = if chips.iter().any(|chip| chip.contains(&byte)) {
-                palette.chip
+                theme.tool_argument
             } else {
-                palette.text
+                theme.text
             };
             let wide = u16::try_from(columns(grapheme)).unwrap_or(1);
             if x + wide > right {
@@ -121,7 +122,7 @@ impl Composer {
         if self.quit_until.is_some() {
             return Some(("press Ctrl+C again to quit".to_owned(), None));
         }
-        self.notice.as_deref().map(|notice| (visible::escape_line(notice), None))
+        self.notice.as_deref().map(|notice| (sanitise::single_line(notice).into_owned(), None))
     }
 
     /// Rows that the list above the composer wants, at most `max`; none while it is closed.
@@ -131,17 +132,17 @@ impl Composer {
     }
 
     /// Draws the list.
-    pub fn draw_completion(&self, area: Rect, buf: &mut Buffer, palette: &Palette) {
+    pub fn draw_completion(&self, area: Rect, buf: &mut Buffer, theme: &Theme) {
         let area = area.intersection(*buf.area());
         let Some(list) = &self.completion else { return };
         if area.is_empty() {
             return;
         }
-        draw_list(list, area, buf, palette);
+        draw_list(list, area, buf, theme);
     }
 }
 
-fn draw_list(list: &Completion, area: Rect, buf: &mut Buffer, palette: &Palette) {
+fn draw_list(list: &Completion, area: Rect, buf: &mut Buffer, theme: &Theme) {
     let widest = list.candidates.iter().map(|c| c.label.width()).max().unwrap_or(0);
     let label_columns = widest.min(usize::from(area.width) / 2 + 8) + 2;
     let window = list.window(usize::from(area.height));
@@ -153,24 +154,24 @@ fn draw_list(list: &Completion, area: Rect, buf: &mut Buffer, palette: &Palette)
             buf[(x, y)].reset();
         }
         let mark = if selected { "› " } else { "  " };
-        let label = visible::escape_line(&candidate.label);
+        let label = sanitise::single_line(&candidate.label);
         let room = usize::from(area.width);
-        buf.set_stringn(area.x, y, mark, room, palette.accent);
+        buf.set_stringn(area.x, y, mark, room, theme.accent);
         if area.width > 2 {
-            let style = if selected { palette.selected } else { palette.text };
+            let style = if selected { theme.selected } else { theme.text };
             buf.set_stringn(area.x + 2, y, label, (room - 2).min(label_columns), style);
         }
         let at = 2 + label_columns;
         if at < room {
             let x = area.x + u16::try_from(at).unwrap_or(0);
-            buf.set_stringn(x, y, visible::escape_line(&candidate.help), room - at, palette.dim);
+            buf.set_stringn(x, y, sanitise::single_line(&candidate.help), room - at, theme.dim);
         }
     }
 }
 
 /// One grapheme into its cells; what must not reach the terminal becomes a mark.
 fn put(buf: &mut Buffer, x: u16, y: u16, grapheme: &str, style: Style) {
-    match visible::mark(grapheme) {
+    match mark(grapheme) {
         Some(mark) => buf.set_string(x, y, mark, style),
         None if grapheme == "\t" => {}
         None => buf.set_string(x, y, grapheme, style),

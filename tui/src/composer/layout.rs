@@ -3,11 +3,13 @@
 //! Pure: lines and a width in, rows out. Widths are those of `unicode-width`, grapheme by grapheme,
 //! which is what ratatui draws with; so the caret is where the terminal shows it.
 
+use std::borrow::Cow;
+
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use super::editor::Caret;
-use crate::dialog::visible;
+use crate::sanitise;
 
 /// Columns of a tab.
 const TAB: usize = 4;
@@ -27,11 +29,17 @@ pub struct Layout {
     width: usize,
 }
 
+/// What is drawn in one column in place of a grapheme that must not reach the terminal.
+pub fn mark(grapheme: &str) -> Option<&'static str> {
+    let harmless = grapheme == "\t" || matches!(sanitise::reveal(grapheme), Cow::Borrowed(_));
+    (!harmless).then_some("\u{fffd}")
+}
+
 /// Columns that a grapheme takes in the composer.
 pub fn columns(grapheme: &str) -> usize {
     match grapheme {
         "\t" => TAB,
-        g if visible::mark(g).is_some() => 1,
+        g if mark(g).is_some() => 1,
         g => g.width(),
     }
 }

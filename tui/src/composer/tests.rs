@@ -5,7 +5,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
 use super::*;
-use crate::dialog::Palette;
+use crate::theme::Theme;
 use ComposerOutcome as Outcome;
 
 struct Rig {
@@ -86,14 +86,14 @@ impl Rig {
         let height = self.composer.height(width, max);
         let area = Rect::new(0, 0, width, height);
         let mut buf = Buffer::empty(area);
-        let caret = self.composer.draw(area, &mut buf, &Palette::default());
+        let caret = self.composer.draw(area, &mut buf, &Theme::plain());
         shown(&buf, caret)
     }
 
     fn list(&mut self, width: u16) -> String {
         let area = Rect::new(0, 0, width, self.composer.completion_height(20));
         let mut buf = Buffer::empty(area);
-        self.composer.draw_completion(area, &mut buf, &Palette::default());
+        self.composer.draw_completion(area, &mut buf, &Theme::plain());
         shown(&buf, None)
     }
 }
