@@ -1,1 +1,3 @@
-//! e2e.
+//! End-to-end tests, one binary: linking dominates.
+
+mod wire;

@@ -7,7 +7,13 @@ pub mod demo;
 pub mod models;
 pub mod openai;
 pub mod retry;
-pub mod sse;
+pub mod transport;
+
+mod draft;
+mod exchange;
+mod failure;
+mod history;
+mod sse;
 
 use std::sync::Arc;
 use std::time::Duration;

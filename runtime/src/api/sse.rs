@@ -1,1 +1,104 @@
-//! To be built.
+//! The events of one answer, and its silence: what arrived, how long nothing did, when to give up.
+//!
+//! Parsing is a library's. What is ours is the clock around it: a cancelled wait ends at once,
+//! silence is told, and silence that lasts is a cut. Keep-alives are not data: a provider that only
+//! says that it lives says nothing.
+
+use std::error::Error as _;
+use std::future::Future;
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use sse_stream::{Sse, SseByteStream};
+use tokio::time::Instant;
+
+use super::CutCause;
+use super::transport::{Timing, innermost};
+use crate::context::TurnContext;
+use crate::event::TuiEvent;
+
+/// How a wait ended.
+#[derive(Debug)]
+pub(super) enum Waited<T> {
+    Came(T),
+    Cancelled,
+    /// Nothing came for the whole idle limit.
+    Idle(Duration),
+}
+
+/// How long nothing has come, across all waits of one attempt.
+pub(super) struct Silence<'a> {
+    timing: &'a Timing,
+    cx: &'a TurnContext,
+    since: Instant,
+    next_notice: Instant,
+}
+
+impl<'a> Silence<'a> {
+    pub fn start(timing: &'a Timing, cx: &'a TurnContext) -> Self {
+        let since = Instant::now();
+        Self { timing, cx, since, next_notice: since + timing.stall_notice_after }
+    }
+
+    /// Something arrived: silence starts anew.
+    pub fn heard(&mut self) {
+        self.since = Instant::now();
+        self.next_notice = self.since + self.timing.stall_notice_after;
+    }
+
+    /// Waits for `future`, tells of silence, and gives up when it has lasted too long.
+    pub async fn wait<T>(&mut self, future: impl Future<Output = T>) -> Waited<T> {
+        let end = self.since + self.timing.idle_timeout;
+        tokio::pin!(future);
+        loop {
+            tokio::select! {
+                biased;
+                () = self.cx.cancel.cancelled() => return Waited::Cancelled,
+                // Before the answer itself, so that a flood of keep-alives cannot hold it off.
+                () = tokio::time::sleep_until(end) => return Waited::Idle(self.timing.idle_timeout),
+                came = &mut future => return Waited::Came(came),
+                () = tokio::time::sleep_until(self.next_notice) => {}
+            }
+            self.cx.sink.emit(TuiEvent::Stalled { silent_for: self.since.elapsed() });
+            self.next_notice = Instant::now() + self.timing.stall_notice_every;
+        }
+    }
+}
+
+/// The events of one response body.
+pub(super) struct EventStream(BoxStream<'static, Result<Sse, sse_stream::Error>>);
+
+impl EventStream {
+    pub fn new(response: reqwest::Response) -> Self {
+        Self(SseByteStream::new(response.bytes_stream()).boxed())
+    }
+
+    /// The next event; none at the end of the body.
+    pub async fn next(&mut self) -> Option<Result<Sse, CutCause>> {
+        Some(self.0.next().await?.map_err(|error| cut_cause(&error)))
+    }
+
+    /// Reads the little that is left after the last event, so that the connection can be used again.
+    /// Bounded, and nobody waits for it.
+    pub fn finish_in_background(mut self) {
+        tokio::spawn(async move {
+            let rest = async { while self.0.next().await.is_some() {} };
+            let _ = tokio::time::timeout(Duration::from_secs(1), rest).await;
+        });
+    }
+}
+
+/// What broke the body off, from the kind of the input error below.
+fn cut_cause(error: &sse_stream::Error) -> CutCause {
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let io = inner.downcast_ref::<std::io::Error>();
+        if io.is_some_and(|io| io.kind() == ErrorKind::UnexpectedEof) {
+            return CutCause::ConnectionClosed;
+        }
+        cause = inner.source();
+    }
+    CutCause::Transport(innermost(error))
+}

@@ -1,0 +1,6 @@
+//! The HTTP clients against a server on a real socket that streams, stalls, cuts and refuses.
+
+mod faults;
+mod messages;
+mod requests;
+mod stage;
