@@ -14,6 +14,7 @@ use super::identity::fnv1a;
 use super::pairs::mend_pairs;
 use super::record::{Decoder, Meta, RawMessage, RawRecord, Record, is_foreign_record};
 use super::{ConversationMessage, Session, SessionError};
+use crate::usage::SpentUsage;
 
 /// A longer line is read over, not into memory.
 const LARGEST_RECORD_BYTES: u64 = 16 * 1024 * 1024;
@@ -134,6 +135,7 @@ struct LineLoader<'a> {
     messages: Vec<Arc<ConversationMessage>>,
     meta: Meta,
     compaction: Option<super::SessionCompaction>,
+    spent: Vec<SpentUsage>,
     prompts: Vec<String>,
     skipped: Skipped,
     /// Numbered records seen, with their content: the same number alone proves nothing, because
@@ -155,6 +157,7 @@ impl<'a> LineLoader<'a> {
             messages: Vec::new(),
             meta: Meta::default(),
             compaction: None,
+            spent: Vec::new(),
             prompts: Vec::new(),
             skipped: Skipped::default(),
             seen: HashSet::new(),
@@ -209,7 +212,10 @@ impl<'a> LineLoader<'a> {
                 let number = seq.unwrap_or(self.next_seq);
                 self.next_seq = self.next_seq.max(number.saturating_add(1));
             }
-            Record::Compaction(compaction) => self.compaction = Some(compaction),
+            Record::Compaction(compaction, spent) => {
+                self.compaction = Some(compaction);
+                self.spent = spent;
+            }
             Record::Prompt(text) => self.prompts.push(text),
             Record::Unknown => {
                 self.skipped.unknown += 1;
@@ -234,6 +240,7 @@ impl<'a> LineLoader<'a> {
         session.updated_at_ms = session.updated_at_ms.max(self.last_timestamp_ms);
         session.messages = self.messages;
         session.compaction = self.compaction;
+        session.spent = self.spent;
         Loaded {
             session,
             prompts: self.prompts,

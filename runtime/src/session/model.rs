@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::tools::ToolFacts;
-use crate::usage::TokenUsage;
+use crate::usage::{SpentUsage, TokenUsage};
 
 /// Tokens of a text by the rule of thumb that the reference uses too: four bytes a token.
 pub fn estimate_tokens(text: &str) -> u64 {
@@ -179,6 +179,8 @@ pub struct Session {
     pub id: String,
     pub messages: Vec<Arc<ConversationMessage>>,
     pub compaction: Option<SessionCompaction>,
+    /// Tokens of calls whose messages compaction removed: the cost of a session stays whole.
+    pub spent: Vec<SpentUsage>,
     pub fork: Option<SessionFork>,
     pub workspace_root: Option<PathBuf>,
     pub model: Option<String>,
@@ -193,6 +195,7 @@ impl Session {
             id: id.into(),
             messages: Vec::new(),
             compaction: None,
+            spent: Vec::new(),
             fork: None,
             workspace_root: None,
             model: None,

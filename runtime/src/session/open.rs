@@ -18,8 +18,11 @@ use super::disk;
 use super::identity::now_ms;
 use super::list::title_of;
 use super::lock::{LockRefusal, SessionLock};
-use super::record::{Encoder, Scrub};
-use super::{ConversationMessage, Session, SessionCompaction, SessionError, SessionView};
+use super::record::Encoder;
+use super::{
+    ConversationMessage, Session, SessionCompaction, SessionError, SessionStore, SessionView,
+};
+use crate::usage::SpentUsage;
 
 /// An open session. Dropping it releases the lock; a session without a message leaves nothing.
 pub struct OpenSession {
@@ -30,7 +33,7 @@ pub struct OpenSession {
     exists: bool,
     lock: Option<SessionLock>,
     blobs: BlobDir,
-    scrub: Scrub,
+    store: SessionStore,
     queue: VecDeque<Pending>,
     next_seq: u64,
     /// The file ends inside a line: the next record must begin a fresh one.
@@ -59,7 +62,7 @@ enum Step {
 
 impl OpenSession {
     /// A new session: nothing is on disk before the first message.
-    pub(super) fn begin(session: Session, path: PathBuf, scrub: Scrub) -> Self {
+    pub(super) fn begin(session: Session, path: PathBuf, store: SessionStore) -> Self {
         Self {
             blobs: BlobDir::beside(&path),
             session,
@@ -67,7 +70,7 @@ impl OpenSession {
             file: None,
             exists: false,
             lock: None,
-            scrub,
+            store,
             queue: VecDeque::new(),
             next_seq: 0,
             torn_end: false,
@@ -81,11 +84,11 @@ impl OpenSession {
     pub(super) fn begin_with(
         session: Session,
         path: PathBuf,
-        scrub: Scrub,
+        store: SessionStore,
         prompts: Vec<String>,
         title: Option<String>,
     ) -> Self {
-        let mut open = Self::begin(session, path, scrub);
+        let mut open = Self::begin(session, path, store);
         open.title = title;
         let now = now_ms();
         if open.session.compaction.is_some() {
@@ -102,10 +105,10 @@ impl OpenSession {
     pub(super) fn resumed(
         loaded: super::load::Loaded,
         path: PathBuf,
-        scrub: Scrub,
+        store: SessionStore,
         lock: Option<SessionLock>,
     ) -> Self {
-        let mut open = Self::begin(loaded.session, path, scrub);
+        let mut open = Self::begin(loaded.session, path, store);
         open.exists = true;
         open.lock = lock;
         open.next_seq = loaded.next_seq;
@@ -144,6 +147,11 @@ impl OpenSession {
 
     pub(super) fn title(&self) -> Option<String> {
         self.title.clone().or_else(|| title_of(&self.session.messages))
+    }
+
+    /// A new session with this conversation, its own id and its own file. Both go on independently.
+    pub fn fork(&self, branch: Option<&str>) -> Result<Self, SessionError> {
+        self.store.fork(self, branch)
     }
 
     /// What the front-end needs in order to show the session.
@@ -215,6 +223,11 @@ impl OpenSession {
         let saved = self.write_queue();
         let title = self.title();
         self.title = title;
+        let removed = self.session.messages.iter().filter(|old| {
+            old.usage.is_some() && !messages.iter().any(|kept| Arc::ptr_eq(kept, old))
+        });
+        let spent = SpentUsage::of_messages(removed, self.session.model.as_deref());
+        SpentUsage::merge(&mut self.session.spent, spent);
         self.session.messages = messages;
         self.session.compaction = Some(compaction);
         self.session.updated_at_ms = now_ms();
@@ -278,10 +291,10 @@ impl OpenSession {
     fn write_snapshot(&mut self, file: &mut File) -> io::Result<u64> {
         let title = self.title();
         let now = self.session.updated_at_ms;
-        let mut encoder = Encoder { scrub: &self.scrub, blobs: &mut self.blobs };
+        let mut encoder = Encoder { scrub: self.store.scrub(), blobs: &mut self.blobs };
         let mut bytes = encoder.meta(&self.session, title.as_deref())?;
         if let Some(compaction) = &self.session.compaction {
-            bytes.extend(encoder.compaction(compaction)?);
+            bytes.extend(encoder.compaction(compaction, &self.session.spent)?);
         }
         for prompt in &self.prompts {
             bytes.extend(encoder.prompt(prompt, now)?);
@@ -329,12 +342,12 @@ impl OpenSession {
     /// One record by one `write_all`.
     fn write_one(&mut self, pending: &Pending) -> io::Result<()> {
         let title = matches!(pending, Pending::Meta).then(|| self.title()).flatten();
-        let mut encoder = Encoder { scrub: &self.scrub, blobs: &mut self.blobs };
+        let mut encoder = Encoder { scrub: self.store.scrub(), blobs: &mut self.blobs };
         let mut record = match pending {
             Pending::Message(message, at) => encoder.message(message, self.next_seq, *at)?,
             Pending::Prompt(text, at) => encoder.prompt(text, *at)?,
             Pending::Compaction => match &self.session.compaction {
-                Some(compaction) => encoder.compaction(compaction)?,
+                Some(compaction) => encoder.compaction(compaction, &self.session.spent)?,
                 None => return Ok(()),
             },
             Pending::Meta => encoder.meta(&self.session, title.as_deref())?,

@@ -345,3 +345,24 @@ fn a_crash_in_the_middle_of_a_tool_leaves_a_conversation_that_can_go_on() {
     let names: Vec<&str> = roles.into_iter().map(MessageRole::as_str).collect();
     assert_eq!(names, ["user", "assistant", "tool", "user", "assistant"]);
 }
+
+#[test]
+fn the_cost_of_removed_messages_stays_on_record() {
+    let (_dir, store) = store();
+    let mut open = store.create("claude-opus-4-7");
+    let usage = TokenUsage { input_tokens: 1_000_000, ..TokenUsage::default() };
+    for model in ["claude-haiku-4-5", "claude-opus-4-7"] {
+        let mut answer = (*assistant("a")).clone();
+        answer.usage = Some(usage);
+        answer.model = Some(model.into());
+        open.push(Arc::new(answer)).unwrap();
+    }
+    let compaction = SessionCompaction { count: 1, removed_message_count: 2, summary: "s".into() };
+    open.replace_after_compaction(vec![user("go on")], compaction).unwrap();
+    let again = reopen(&store, open);
+    let tracker = crate::usage::UsageTracker::from_session(again.session());
+    assert_eq!(tracker.total().input_tokens, 2_000_000);
+    assert!((tracker.cost_usd().unwrap() - 6.0).abs() < 1e-9);
+    let fork = crate::usage::UsageTracker::from_session(again.fork(None).unwrap().session());
+    assert_eq!(fork.total(), tracker.total());
+}

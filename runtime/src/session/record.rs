@@ -1,7 +1,7 @@
 //! One line of a session file: claw-code's records, with what we add inside them.
 //!
 //! Our additions are extra fields of known records (`seq`, `timestamp_ms`, `blobs`, `facts`,
-//! `partial`, `model`, `redacted_data`, `title`), never new record types: the reference refuses a
+//! `partial`, `model`, `redacted_data`, `title`, `spent`), never new record types: the reference refuses a
 //! file with a type that it does not know, but reads over fields.
 
 use std::borrow::Cow;
@@ -19,7 +19,7 @@ use super::{
     SessionFork,
 };
 use crate::tools::ToolFacts;
-use crate::usage::TokenUsage;
+use crate::usage::{SpentUsage, TokenUsage};
 
 /// Takes secrets out of a text before it is written.
 pub type Scrub = Arc<dyn Fn(&str) -> String + Send + Sync>;
@@ -120,6 +120,8 @@ struct CompactionRecord<'a> {
     count: u32,
     removed_message_count: usize,
     summary: Cow<'a, str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    spent: &'a [SpentUsage],
     #[serde(skip_serializing_if = "Blobs::is_empty")]
     blobs: Blobs,
 }
@@ -176,7 +178,11 @@ impl Encoder<'_> {
         })
     }
 
-    pub(super) fn compaction(&mut self, compaction: &SessionCompaction) -> io::Result<Vec<u8>> {
+    pub(super) fn compaction(
+        &mut self,
+        compaction: &SessionCompaction,
+        spent: &[SpentUsage],
+    ) -> io::Result<Vec<u8>> {
         let mut blobs = Blobs::new();
         let summary = self.field("summary", &compaction.summary, &mut blobs)?;
         line(&CompactionRecord {
@@ -184,6 +190,7 @@ impl Encoder<'_> {
             count: compaction.count,
             removed_message_count: compaction.removed_message_count,
             summary,
+            spent,
             blobs,
         })
     }
@@ -333,6 +340,8 @@ pub(super) struct RawRecord<'a> {
     count: Option<u32>,
     removed_message_count: Option<usize>,
     summary: Option<String>,
+    #[serde(default)]
+    spent: Vec<SpentUsage>,
     text: Option<String>,
     blobs: Option<BTreeMap<String, BlobRef>>,
 }
@@ -396,7 +405,7 @@ pub(super) struct Meta {
 pub(super) enum Record {
     Meta(Meta),
     Message(ConversationMessage),
-    Compaction(SessionCompaction),
+    Compaction(SessionCompaction, Vec<SpentUsage>),
     Prompt(String),
     /// A type, role or set of blocks that we do not know.
     Unknown,
@@ -435,11 +444,14 @@ impl<'a> Decoder<'a> {
                 .message
                 .and_then(|message| self.message(message))
                 .map_or(Record::Unknown, Record::Message),
-            "compaction" => Record::Compaction(SessionCompaction {
-                count: raw.count.unwrap_or(1),
-                removed_message_count: raw.removed_message_count.unwrap_or(0),
-                summary: self.whole("summary", raw.summary, blobs.as_ref()),
-            }),
+            "compaction" => {
+                let compaction = SessionCompaction {
+                    count: raw.count.unwrap_or(1),
+                    removed_message_count: raw.removed_message_count.unwrap_or(0),
+                    summary: self.whole("summary", raw.summary, blobs.as_ref()),
+                };
+                Record::Compaction(compaction, raw.spent)
+            }
             "prompt_history" => Record::Prompt(self.whole("text", raw.text, blobs.as_ref())),
             _ => Record::Unknown,
         }

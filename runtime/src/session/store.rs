@@ -116,6 +116,10 @@ impl SessionStore {
         self
     }
 
+    pub(super) fn scrub(&self) -> &Scrub {
+        &self.scrub
+    }
+
     pub fn workspace(&self) -> &Path {
         &self.workspace
     }
@@ -125,7 +129,7 @@ impl SessionStore {
         let mut session = self.fresh_session();
         session.model = Some(model.to_owned());
         let path = self.path_of(&session.id);
-        OpenSession::begin(session, path, Arc::clone(&self.scrub))
+        OpenSession::begin(session, path, self.clone())
     }
 
     /// Opens a session by `latest` (`last`, `recent`), id, unique prefix of an id, or path.
@@ -151,7 +155,7 @@ impl SessionStore {
         }
         let no_lock = lock.as_ref().err().map(ToString::to_string);
         let elsewhere = loaded.session.workspace_root.clone();
-        let mut open = OpenSession::resumed(loaded, path, Arc::clone(&self.scrub), lock.ok());
+        let mut open = OpenSession::resumed(loaded, path, self.clone(), lock.ok());
         if let Some(error) = no_lock {
             open.warn(format!("the session cannot be locked against other processes ({error})"));
         }
@@ -173,7 +177,7 @@ impl SessionStore {
         let mut fork = OpenSession::begin_with(
             session,
             path,
-            Arc::clone(&self.scrub),
+            self.clone(),
             parent.prompt_history().to_vec(),
             parent.title(),
         );
@@ -293,13 +297,8 @@ impl SessionStore {
     fn continue_elsewhere(&self, loaded: Loaded, branch: Option<&str>, from: &Path) -> OpenSession {
         let session = self.forked_session(&loaded.session, branch);
         let path = self.path_of(&session.id);
-        let mut open = OpenSession::begin_with(
-            session,
-            path,
-            Arc::clone(&self.scrub),
-            loaded.prompts,
-            loaded.title,
-        );
+        let mut open =
+            OpenSession::begin_with(session, path, self.clone(), loaded.prompts, loaded.title);
         for warning in loaded.warnings {
             open.warn(warning);
         }
@@ -314,6 +313,7 @@ impl SessionStore {
         let mut session = self.fresh_session();
         session.messages.clone_from(&parent.messages);
         session.compaction.clone_from(&parent.compaction);
+        session.spent.clone_from(&parent.spent);
         session.model.clone_from(&parent.model);
         session.fork = Some(SessionFork {
             parent_session_id: parent.id.clone(),
