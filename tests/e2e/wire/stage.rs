@@ -5,6 +5,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use claw_runtime::api::anthropic::{AnthropicClient, AnthropicConfig};
+use claw_runtime::api::openai::{OpenAiClient, OpenAiConfig, Preset};
 use claw_runtime::api::retry::RetryConfig;
 use claw_runtime::api::transport::{Credential, Secret, Timing};
 use claw_runtime::api::{ApiClient, ApiError, ApiRequest, AssistantTurn};
@@ -120,6 +121,14 @@ impl Stage {
         AnthropicClient::new(config).unwrap()
     }
 
+    pub fn openai(&self) -> OpenAiClient {
+        let mut config = OpenAiConfig::new(Preset::OpenAi, Credential::AuthToken(Secret::new(KEY)));
+        config.base_url = format!("{}/v1", self.api.base_url());
+        config.timing = self.timing.clone();
+        config.retry = self.retry.clone();
+        OpenAiClient::new(config).unwrap()
+    }
+
     /// A context that records and can be cancelled; every question is denied.
     pub fn context(&self) -> TurnContext {
         TurnContext {
@@ -139,6 +148,11 @@ impl Stage {
     /// A whole request to the Messages API.
     pub fn ask(&self) -> Answer {
         self.start(self.anthropic()).join().unwrap()
+    }
+
+    /// A whole request to chat completions.
+    pub fn ask_chat(&self) -> Answer {
+        self.start(self.openai()).join().unwrap()
     }
 
     #[track_caller]
