@@ -123,6 +123,9 @@ pub enum ApiError {
     /// What came is not the protocol.
     #[error("unexpected answer from {endpoint}: {message}")]
     Protocol { endpoint: String, message: String },
+    /// There is no back-end of this name.
+    #[error("there is no backend \"{name}\"; one of: {known}")]
+    UnknownBackend { name: String, known: String },
     /// A worker failed (workers crate).
     #[error("worker: {message}")]
     Worker { message: String },

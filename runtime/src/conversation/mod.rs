@@ -1,7 +1,32 @@
-//! The turn loop.
+//! The turn loop: ask the model, run what it wants once that is allowed, until it is done.
+//!
+//! What a back-end *returns* enters the session; what it emitted on the way was for eyes. Refuses to
+//! know who listens, and never recognises an error by its text.
 
-use crate::api::StopReason;
-use crate::usage::TokenUsage;
+mod recovery;
+mod request;
+mod tools;
+
+use std::sync::Arc;
+
+use crate::api::{ApiClient, ApiError, AssistantTurn, StopReason};
+use crate::compact::{AutoCompaction, CompactionConfig};
+use crate::context::TurnContext;
+use crate::error::RuntimeError;
+use crate::event::{CompactionCause, TuiEvent};
+use crate::hooks::{HookRunner, NoHooks};
+use crate::permissions::{PermissionMode, PermissionPolicy};
+use crate::session::{
+    ContentBlock, ConversationMessage, MessageRole, OpenSession, PartialReason, Session,
+    SessionError, SessionStore,
+};
+use crate::tools::{ToolExecutor, ToolSpec};
+use crate::usage::{TokenUsage, UsageReport, UsageTracker};
+
+pub use recovery::CompactionReport;
+
+/// Calls to the model in one turn before it is stopped, visibly.
+pub const DEFAULT_MAX_ITERATIONS: usize = 200;
 
 /// Why a turn ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,4 +54,369 @@ pub struct TurnSummary {
     pub usage: TokenUsage,
     /// Messages removed by automatic compaction in this turn, if it happened.
     pub auto_compaction: Option<usize>,
+}
+
+impl TurnSummary {
+    fn new() -> Self {
+        Self {
+            stop: TurnStop::Failed,
+            text: String::new(),
+            tool_calls: 0,
+            iterations: 0,
+            usage: TokenUsage::default(),
+            auto_compaction: None,
+        }
+    }
+
+    fn add_text(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        if !self.text.is_empty() {
+            self.text.push_str("\n\n");
+        }
+        self.text.push_str(text);
+    }
+}
+
+/// A conversation with one back-end and one set of tools.
+pub struct ConversationRuntime<C, T> {
+    session: OpenSession,
+    client: C,
+    tools: T,
+    specs: Arc<[ToolSpec]>,
+    system: Arc<[String]>,
+    model: String,
+    context_window: Option<u64>,
+    thinking: bool,
+    policy: PermissionPolicy,
+    hooks: Box<dyn HookRunner>,
+    usage: UsageTracker,
+    auto_compaction: AutoCompaction,
+    max_iterations: usize,
+    /// Saving failed and the person was told; told again only after a save that worked.
+    unsaved: bool,
+}
+
+impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
+    /// A conversation over `session`; usage is summed again from its messages.
+    pub fn new(session: OpenSession, client: C, tools: T, model: impl Into<String>) -> Self {
+        let specs = tools.specs().into();
+        let usage = UsageTracker::from_session(session.session());
+        Self {
+            session,
+            client,
+            tools,
+            specs,
+            system: Arc::from([]),
+            model: model.into(),
+            context_window: None,
+            thinking: true,
+            policy: PermissionPolicy::new(PermissionMode::WorkspaceWrite),
+            hooks: Box::new(NoHooks),
+            usage,
+            auto_compaction: AutoCompaction::default(),
+            max_iterations: DEFAULT_MAX_ITERATIONS,
+            unsaved: false,
+        }
+    }
+
+    #[must_use]
+    pub fn with_system_prompt(mut self, blocks: Vec<String>) -> Self {
+        self.system = blocks.into();
+        self
+    }
+
+    #[must_use]
+    pub fn with_permission_mode(mut self, mode: PermissionMode) -> Self {
+        self.policy.set_mode(mode);
+        self
+    }
+
+    #[must_use]
+    pub fn with_hooks(mut self, hooks: Box<dyn HookRunner>) -> Self {
+        self.hooks = hooks;
+        self
+    }
+
+    #[must_use]
+    pub fn with_max_iterations(mut self, limit: usize) -> Self {
+        self.max_iterations = limit.max(1);
+        self
+    }
+
+    #[must_use]
+    pub fn with_usage(mut self, usage: UsageTracker) -> Self {
+        self.usage = usage;
+        self
+    }
+
+    /// Tokens of the current context at which the conversation is compacted by itself.
+    #[must_use]
+    pub fn with_auto_compaction_input_tokens_threshold(mut self, tokens: u64) -> Self {
+        self.set_auto_compaction_input_tokens_threshold(tokens);
+        self
+    }
+
+    pub fn set_auto_compaction_input_tokens_threshold(&mut self, tokens: u64) {
+        self.auto_compaction = AutoCompaction::new(tokens);
+    }
+
+    /// Tokens of the current context at which the conversation is compacted by itself.
+    pub fn auto_compaction_threshold(&self) -> u64 {
+        self.auto_compaction.threshold()
+    }
+
+    pub fn session(&self) -> &Session {
+        self.session.session()
+    }
+
+    pub fn open_session(&self) -> &OpenSession {
+        &self.session
+    }
+
+    pub fn open_session_mut(&mut self) -> &mut OpenSession {
+        &mut self.session
+    }
+
+    /// Continues with another session. Grants given "for this session" end with the old one.
+    pub fn replace_session(&mut self, session: OpenSession) -> OpenSession {
+        self.usage.restart(session.session());
+        self.policy.clear_grants();
+        self.auto_compaction = AutoCompaction::new(self.auto_compaction.threshold());
+        self.unsaved = false;
+        std::mem::replace(&mut self.session, session)
+    }
+
+    /// Continues with another back-end; the history stays.
+    pub fn replace_client(&mut self, client: C, model: String, context_window: Option<u64>) {
+        self.client = client;
+        self.set_model(model, context_window);
+    }
+
+    pub fn set_model(&mut self, model: String, context_window: Option<u64>) {
+        // A refusal is told with the next message, which is refused too.
+        let _told_later = self.session.set_model(&model);
+        self.model = model;
+        self.context_window = context_window;
+    }
+
+    /// Tokens of the model's window, for the meter.
+    pub fn set_context_window(&mut self, tokens: Option<u64>) {
+        self.context_window = tokens;
+    }
+
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    pub fn permission_mode(&self) -> PermissionMode {
+        self.policy.mode()
+    }
+
+    pub fn set_permission_mode(&mut self, mode: PermissionMode) {
+        self.policy.set_mode(mode);
+    }
+
+    pub fn usage(&self) -> &UsageTracker {
+        &self.usage
+    }
+
+    pub fn usage_report(&self) -> UsageReport {
+        self.usage.report(self.context_window)
+    }
+
+    /// Estimated tokens of the messages as they are.
+    pub fn estimated_tokens(&self) -> u64 {
+        self.session.session().estimated_tokens()
+    }
+
+    /// A copy of the conversation under an id of its own, with this one as its parent.
+    pub fn fork_session(
+        &self,
+        store: &SessionStore,
+        branch: Option<&str>,
+    ) -> Result<OpenSession, SessionError> {
+        store.fork(&self.session, branch)
+    }
+
+    /// Runs a turn for this input. The last event is `TurnCompleted` or `TurnFailed`.
+    ///
+    /// A prompt whose earlier turn failed before any answer is not repeated in the session when it
+    /// is sent again.
+    pub async fn run_turn(
+        &mut self,
+        input: &str,
+        cx: &TurnContext,
+    ) -> Result<TurnSummary, Arc<RuntimeError>> {
+        cx.sink.emit(TuiEvent::TurnStarted { input: input.to_owned(), retry: false });
+        let unanswered = self
+            .session()
+            .messages
+            .last()
+            .is_some_and(|last| last.role == MessageRole::User && last.text() == input);
+        if !unanswered {
+            self.push(ConversationMessage::user(input), cx);
+        }
+        self.sync(cx);
+        self.finish_turn(cx).await
+    }
+
+    /// Runs the last prompt again, without repeating it: after a failure, or after a cut answer.
+    pub async fn retry_turn(&mut self, cx: &TurnContext) -> Result<TurnSummary, Arc<RuntimeError>> {
+        let input = self.last_prompt().map(|message| message.text()).unwrap_or_default();
+        cx.sink.emit(TuiEvent::TurnStarted { input, retry: true });
+        self.finish_turn(cx).await
+    }
+
+    /// Whether `retry_turn` has something to do: a prompt without a whole answer.
+    pub fn can_retry(&self) -> bool {
+        self.session().messages.last().is_some_and(|last| match last.role {
+            MessageRole::User | MessageRole::Tool => true,
+            MessageRole::Assistant => last.partial.is_some(),
+            MessageRole::System => false,
+        })
+    }
+
+    async fn finish_turn(&mut self, cx: &TurnContext) -> Result<TurnSummary, Arc<RuntimeError>> {
+        let mut summary = TurnSummary::new();
+        let result = self.run_iterations(&mut summary, cx).await;
+        self.sync(cx);
+        match result {
+            Ok(stop) => {
+                summary.stop = stop;
+                cx.sink.emit(TuiEvent::TurnCompleted { summary: summary.clone() });
+                Ok(summary)
+            }
+            Err(error) => {
+                let error = Arc::new(error);
+                cx.sink.emit(TuiEvent::TurnFailed { error: Arc::clone(&error), summary });
+                Err(error)
+            }
+        }
+    }
+
+    async fn run_iterations(
+        &mut self,
+        summary: &mut TurnSummary,
+        cx: &TurnContext,
+    ) -> Result<TurnStop, RuntimeError> {
+        // The answer to a cut message replaces it, so its leftovers must not wait for results.
+        self.answer_dangling_tool_uses("not run: the answer that asked for it was cut off", cx);
+        loop {
+            if cx.cancel.is_cancelled() {
+                return Ok(TurnStop::Cancelled);
+            }
+            if summary.iterations == self.max_iterations {
+                return Ok(TurnStop::IterationLimit(self.max_iterations));
+            }
+            summary.iterations += 1;
+            let turn = match self.request_with_recovery(summary, cx).await {
+                Ok(turn) => turn,
+                Err(RuntimeError::Api(ApiError::StreamCut { cause, partial })) => {
+                    self.adopt((*partial).clone(), Some(PartialReason::Cut), summary, cx);
+                    self.answer_dangling_tool_uses("not run: the answer was cut off", cx);
+                    return Err(ApiError::StreamCut { cause, partial }.into());
+                }
+                Err(error) => return Err(error),
+            };
+            let stop_reason = turn.stop_reason.clone();
+            let partial =
+                (stop_reason == StopReason::Cancelled).then_some(PartialReason::Cancelled);
+            let pending = self.adopt(turn, partial, summary, cx);
+            match stop_reason {
+                StopReason::Cancelled => {
+                    self.answer_dangling_tool_uses("interrupted before it ran", cx);
+                    return Ok(TurnStop::Cancelled);
+                }
+                // A call cut at the output limit may be incomplete: never run it.
+                StopReason::MaxTokens | StopReason::Refusal => {
+                    self.answer_dangling_tool_uses("not run: the answer ended early", cx);
+                    return Ok(TurnStop::Finished(stop_reason));
+                }
+                StopReason::PauseTurn if pending.is_empty() => {}
+                _ if pending.is_empty() => {
+                    self.compact_if_due(summary, cx);
+                    return Ok(TurnStop::Finished(stop_reason));
+                }
+                _ => {
+                    self.run_tools(pending, summary, cx).await;
+                    self.compact_if_due(summary, cx);
+                }
+            }
+        }
+    }
+
+    /// Takes what a back-end returned into the session. Returns the tool uses that are ours to run.
+    fn adopt(
+        &mut self,
+        turn: AssistantTurn,
+        partial: Option<PartialReason>,
+        summary: &mut TurnSummary,
+        cx: &TurnContext,
+    ) -> Vec<(String, String, String)> {
+        let mut pending: Vec<(String, String, String)> = Vec::new();
+        let last = turn.messages.len().saturating_sub(1);
+        for (index, mut message) in turn.messages.into_iter().enumerate() {
+            if message.role == MessageRole::Assistant {
+                if index == last && message.partial.is_none() {
+                    message.partial = partial;
+                }
+                let model = message.model.get_or_insert_with(|| self.model.clone()).clone();
+                summary.add_text(&message.text());
+                if let Some(usage) = message.usage {
+                    self.usage.record(&model, &usage);
+                    summary.usage.add(&usage);
+                    cx.sink.emit(TuiEvent::UsageUpdate { usage, report: self.usage_report() });
+                }
+                pending.extend(
+                    message.tool_uses().map(|(id, name, input)| {
+                        (id.to_owned(), name.to_owned(), input.to_owned())
+                    }),
+                );
+            }
+            for block in &message.blocks {
+                if let ContentBlock::ToolResult { tool_use_id, .. } = block {
+                    pending.retain(|(id, ..)| id != tool_use_id);
+                    summary.tool_calls += 1;
+                }
+            }
+            if !message.blocks.is_empty() {
+                self.push(message, cx);
+            }
+        }
+        pending
+    }
+
+    /// Compacts on request. Nothing happens silently: both numbers are told also when nothing was
+    /// removed.
+    pub fn compact(&mut self, config: &CompactionConfig, cx: &TurnContext) -> CompactionReport {
+        self.compact_now(config, CompactionCause::Requested, (1, 1), None, cx)
+    }
+
+    /// Appends to the session. A failure to save is told once; the conversation goes on in memory.
+    fn push(&mut self, message: ConversationMessage, cx: &TurnContext) {
+        let saved = self.session.push(Arc::new(message));
+        self.told_whether_saved(saved, cx);
+    }
+
+    fn sync(&mut self, cx: &TurnContext) {
+        let saved = self.session.sync();
+        self.told_whether_saved(saved, cx);
+    }
+
+    fn told_whether_saved(&mut self, saved: Result<(), SessionError>, cx: &TurnContext) {
+        match saved {
+            Ok(()) => self.unsaved = false,
+            Err(error) if !self.unsaved => {
+                self.unsaved = true;
+                cx.sink.emit(TuiEvent::error(error.to_string()));
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn last_prompt(&self) -> Option<&Arc<ConversationMessage>> {
+        self.session().messages.iter().rev().find(|message| message.role == MessageRole::User)
+    }
 }

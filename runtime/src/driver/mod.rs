@@ -4,13 +4,27 @@
 //! comes back as events. Commands are taken one after another: one that arrives during a turn waits
 //! until the turn has ended.
 
-use std::path::PathBuf;
+mod backends;
+mod export;
+mod report;
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 
-use crate::permissions::PermissionMode;
-use crate::session::SessionFork;
+use crate::api::ApiClient;
+use crate::compact::CompactionConfig;
+use crate::context::TurnContext;
+use crate::conversation::ConversationRuntime;
+use crate::event::{StreamSink, TuiEvent};
+use crate::permissions::{PermissionMode, PermissionPrompter};
+use crate::session::{OpenSession, SessionError, SessionFork, SessionStore};
+use crate::tools::ToolExecutor;
 use crate::usage::UsageReport;
+
+pub use backends::{Backend, BackendRow, Backends, OpenBackend};
 
 /// What a front-end may order.
 #[derive(Debug)]
@@ -38,7 +52,7 @@ pub enum Command {
     Open {
         reference: String,
     },
-    /// Writes the conversation as markdown; without a path beside the workspace's files.
+    /// Writes the conversation as markdown; without a path into the workspace.
     Export {
         path: Option<PathBuf>,
     },
@@ -56,7 +70,7 @@ pub enum Command {
     Report {
         topic: ReportTopic,
     },
-    /// Ends the thread after what is running was cancelled.
+    /// Ends the thread; the sender cancels what is running first.
     Shutdown,
 }
 
@@ -83,4 +97,235 @@ pub struct RuntimeStatus {
     pub usage: UsageReport,
     /// All back-ends that could be switched to, in order.
     pub backends: Vec<String>,
+    /// Models worth offering for this back-end.
+    pub models: Vec<String>,
+}
+
+/// The conversation of the program: any back-end, any tools.
+pub type Conversation = ConversationRuntime<Box<dyn ApiClient>, Box<dyn ToolExecutor>>;
+
+/// What the driver is started with.
+pub struct DriverParts {
+    pub conversation: Conversation,
+    pub store: SessionStore,
+    pub backends: Backends,
+    /// The back-end that `conversation` was made with.
+    pub backend: BackendFacts,
+    /// Rows for `/config`: key, value, where it comes from.
+    pub config: Vec<(String, String, String)>,
+    pub sink: Arc<dyn StreamSink>,
+    pub prompter: Arc<dyn PermissionPrompter>,
+    /// The first session was loaded rather than begun.
+    pub resumed: bool,
+    /// Told once at the start: settings that were not understood, a prompt file that was cut.
+    pub warnings: Vec<String>,
+}
+
+/// The part of a [`Backend`] that is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackendFacts {
+    pub name: String,
+    pub note: Option<String>,
+}
+
+/// Owns the conversation; lives on the runtime thread.
+pub struct Driver {
+    parts: DriverParts,
+}
+
+impl Driver {
+    pub fn new(parts: DriverParts) -> Self {
+        Self { parts }
+    }
+
+    /// Takes commands until `Shutdown` or until every sender is gone. `RuntimeEnded` is the last
+    /// event.
+    pub async fn run(mut self, mut commands: UnboundedReceiver<Command>) {
+        self.tell_session(self.parts.resumed);
+        for warning in self.take_warnings() {
+            self.emit(TuiEvent::warning(warning));
+        }
+        while let Some(command) = commands.recv().await {
+            if matches!(command, Command::Shutdown) {
+                break;
+            }
+            self.execute(command).await;
+        }
+        let sink = Arc::clone(&self.parts.sink);
+        drop(self);
+        sink.emit(TuiEvent::RuntimeEnded);
+    }
+
+    /// Runs one turn to its end, for callers without a front-end.
+    pub async fn run_one(
+        &mut self,
+        input: &str,
+        cancel: CancellationToken,
+    ) -> Result<crate::TurnSummary, Arc<crate::RuntimeError>> {
+        let cx = self.context(cancel);
+        self.parts.conversation.run_turn(input, &cx).await
+    }
+
+    /// What is to be told once at the start; a caller without events takes it from here.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.parts.warnings)
+    }
+
+    pub fn conversation(&self) -> &Conversation {
+        &self.parts.conversation
+    }
+
+    async fn execute(&mut self, command: Command) {
+        match command {
+            Command::Submit { input, cancel } => {
+                if let Err(error) = self.parts.conversation.open_session_mut().record_prompt(&input)
+                {
+                    tracing::warn!(%error, "the prompt history is not being saved");
+                }
+                let cx = self.context(cancel);
+                // The outcome has been told by the last event of the turn.
+                let _told = self.parts.conversation.run_turn(&input, &cx).await;
+                self.tell_status();
+            }
+            Command::Retry { cancel } => self.retry(cancel).await,
+            Command::Compact { cancel } => {
+                let cx = self.context(cancel);
+                self.parts.conversation.compact(&CompactionConfig::requested(), &cx);
+                self.tell_status();
+            }
+            Command::Clear => {
+                self.open(|parts| Ok(parts.store.create(parts.conversation.model())), false);
+            }
+            Command::ListSessions => {
+                let current = self.parts.conversation.session().id.clone();
+                let sessions = self.parts.store.list(Some(&current));
+                self.emit(TuiEvent::SessionsListed { sessions });
+            }
+            Command::Fork { branch } => {
+                self.open(
+                    |parts| parts.conversation.fork_session(&parts.store, branch.as_deref()),
+                    true,
+                );
+            }
+            Command::Open { reference } => {
+                self.open(|parts| parts.store.resume(&reference), true);
+            }
+            Command::Export { path } => {
+                match export::export(self.parts.conversation.session(), path) {
+                    Ok(path) => self.emit(TuiEvent::Exported { path }),
+                    Err(error) => self.emit(TuiEvent::error(error.to_string())),
+                }
+            }
+            Command::SetModel { model } => self.set_model(&model),
+            Command::SetMode { mode } => {
+                self.parts.conversation.set_permission_mode(mode);
+                self.tell_status();
+            }
+            Command::SetBackend { name } => self.set_backend(name),
+            Command::Report { topic } => {
+                let (title, markdown) = report::report(topic, &self.parts, &self.status());
+                self.emit(TuiEvent::Reply { title, markdown });
+            }
+            Command::Shutdown => {}
+        }
+    }
+
+    async fn retry(&mut self, cancel: CancellationToken) {
+        if !self.parts.conversation.can_retry() {
+            self.emit(TuiEvent::info("Nothing to retry: the last prompt has its whole answer."));
+            return;
+        }
+        let cx = self.context(cancel);
+        let _told = self.parts.conversation.retry_turn(&cx).await;
+        self.tell_status();
+    }
+
+    /// Opens another session; on failure the current one stays.
+    fn open(
+        &mut self,
+        open: impl FnOnce(&DriverParts) -> Result<OpenSession, SessionError>,
+        resumed: bool,
+    ) {
+        match open(&self.parts) {
+            Ok(session) => {
+                drop(self.parts.conversation.replace_session(session));
+                self.tell_session(resumed);
+            }
+            Err(error) => self.emit(TuiEvent::error(error.to_string())),
+        }
+    }
+
+    fn set_model(&mut self, model: &str) {
+        let name = self.parts.backend.name.clone();
+        match self.parts.backends.open(&name, Some(model)) {
+            Ok(backend) => self.take_backend(backend),
+            Err(error) => self.emit(TuiEvent::error(error.to_string())),
+        }
+    }
+
+    fn set_backend(&mut self, name: Option<String>) {
+        let names = self.parts.backends.names();
+        let current = self.parts.backend.name.clone();
+        let wanted = name.or_else(|| {
+            let at = names.iter().position(|name| *name == current).unwrap_or(0);
+            names.get((at + 1) % names.len().max(1)).cloned()
+        });
+        match wanted {
+            Some(name) if name == current => self.emit(TuiEvent::info(format!(
+                "{current} is the only configured backend. Set ANTHROPIC_API_KEY or OPENAI_API_KEY before starting to have another."
+            ))),
+            Some(name) => match self.parts.backends.open(&name, None) {
+                Ok(backend) => self.take_backend(backend),
+                Err(error) => self.emit(TuiEvent::error(error.to_string())),
+            },
+            None => {}
+        }
+    }
+
+    fn take_backend(&mut self, backend: Backend) {
+        self.parts.backend = BackendFacts { name: backend.name, note: backend.note };
+        self.parts.conversation.replace_client(
+            backend.client,
+            backend.model,
+            backend.context_window,
+        );
+        self.tell_status();
+    }
+
+    fn tell_session(&self, resumed: bool) {
+        let view = self.parts.conversation.open_session().view(resumed);
+        self.emit(TuiEvent::SessionOpened { view });
+        self.tell_status();
+    }
+
+    fn tell_status(&self) {
+        self.emit(TuiEvent::StatusChanged { status: self.status() });
+    }
+
+    fn status(&self) -> RuntimeStatus {
+        let session = self.parts.conversation.session();
+        RuntimeStatus {
+            backend: self.parts.backend.name.clone(),
+            backend_note: self.parts.backend.note.clone(),
+            model: self.parts.conversation.model().to_owned(),
+            mode: self.parts.conversation.permission_mode(),
+            session_id: session.id.clone(),
+            fork: session.fork.clone(),
+            usage: self.parts.conversation.usage_report(),
+            backends: self.parts.backends.names(),
+            models: self.parts.backends.models(&self.parts.backend.name),
+        }
+    }
+
+    fn context(&self, cancel: CancellationToken) -> TurnContext {
+        TurnContext {
+            sink: Arc::clone(&self.parts.sink),
+            prompter: Arc::clone(&self.parts.prompter),
+            cancel,
+        }
+    }
+
+    fn emit(&self, event: TuiEvent) {
+        self.parts.sink.emit(event);
+    }
 }

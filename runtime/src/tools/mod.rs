@@ -135,3 +135,25 @@ pub trait ToolExecutor: Send {
         cx: &'a TurnContext,
     ) -> BoxFuture<'a, Vec<ToolOutcome>>;
 }
+
+impl ToolExecutor for Box<dyn ToolExecutor> {
+    fn specs(&self) -> Vec<ToolSpec> {
+        (**self).specs()
+    }
+
+    fn requirement(&self, call: &ToolCall) -> Requirement {
+        (**self).requirement(call)
+    }
+
+    fn preview(&self, call: &ToolCall) -> Option<String> {
+        (**self).preview(call)
+    }
+
+    fn execute_batch<'a>(
+        &'a mut self,
+        calls: Vec<ToolCall>,
+        cx: &'a TurnContext,
+    ) -> BoxFuture<'a, Vec<ToolOutcome>> {
+        (**self).execute_batch(calls, cx)
+    }
+}
