@@ -1,0 +1,2 @@
+//! To be built.
+pub struct Highlighter;
