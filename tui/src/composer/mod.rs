@@ -6,7 +6,7 @@
 
 mod completion;
 mod draw;
-mod editor;
+pub(crate) mod editor;
 pub(crate) mod fuzzy;
 mod history;
 mod keys;

@@ -1,0 +1,148 @@
+//! What a permission request shows of its input: everything, in the order in which a person reads.
+//!
+//! The command of a shell call comes first and as it is; an edit shows its diff; all other fields
+//! follow as JSON. Every control and format character is made visible.
+
+use claw_runtime::permissions::PermissionRequest;
+use serde_json::Value;
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+use super::frame;
+use crate::sanitise;
+
+/// Fields whose text the diff shows already.
+const IN_DIFF: [&str; 5] = ["content", "old_string", "new_string", "replace_all", "new_source"];
+
+/// Fields that say in one line what a call is about, the first that is there.
+const SUBJECT: [&str; 8] =
+    ["command", "file_path", "path", "notebook_path", "url", "pattern", "query", "code"];
+
+/// What a line of the body is, for its colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Command,
+    Data,
+    Added,
+    Removed,
+    Hunk,
+    Context,
+}
+
+/// One line of the body before wrapping, safe to draw.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BodyLine {
+    pub kind: Kind,
+    pub text: String,
+}
+
+/// The body, and its rows at the width it was last asked for.
+#[derive(Debug)]
+pub struct Body {
+    lines: Vec<BodyLine>,
+    rows: Vec<(usize, std::ops::Range<usize>)>,
+    width: Option<usize>,
+}
+
+impl Body {
+    pub fn new(request: &PermissionRequest) -> Self {
+        Self { lines: lines(request), rows: Vec::new(), width: None }
+    }
+
+    /// How many rows it has at this width.
+    pub fn rows(&mut self, width: usize) -> usize {
+        let width = width.max(2);
+        if self.width != Some(width) {
+            self.rows = self
+                .lines
+                .iter()
+                .enumerate()
+                .flat_map(|(index, line)| {
+                    wrap(&line.text, width).into_iter().map(move |range| (index, range))
+                })
+                .collect();
+            self.width = Some(width);
+        }
+        self.rows.len()
+    }
+
+    /// A row of the last width asked for.
+    pub fn row(&self, index: usize) -> Option<(Kind, &str)> {
+        let (line, range) = self.rows.get(index)?;
+        let line = &self.lines[*line];
+        Some((line.kind, &line.text[range.clone()]))
+    }
+}
+
+/// Cuts a line into stretches of at most `width` columns. At any character: nothing is moved or
+/// dropped in text that is judged.
+fn wrap(text: &str, width: usize) -> Vec<std::ops::Range<usize>> {
+    let mut rows = Vec::new();
+    let mut start = 0;
+    let mut used = 0;
+    for (byte, grapheme) in text.grapheme_indices(true) {
+        let columns = grapheme.width();
+        if used + columns > width && byte > start {
+            rows.push(start..byte);
+            start = byte;
+            used = 0;
+        }
+        used += columns;
+    }
+    rows.push(start..text.len());
+    rows
+}
+
+fn lines(request: &PermissionRequest) -> Vec<BodyLine> {
+    let mut out = Vec::new();
+    let Ok(Value::Object(mut fields)) = serde_json::from_str(&request.input) else {
+        push(&mut out, Kind::Data, &request.input);
+        return out;
+    };
+    if let Some(Value::String(command)) = fields.get("command") {
+        push(&mut out, Kind::Command, command);
+        fields.shift_remove("command");
+    }
+    if request.preview.is_some() {
+        fields.retain(|name, _| !IN_DIFF.contains(&name.as_str()));
+    }
+    if !fields.is_empty() {
+        match serde_json::to_string_pretty(&Value::Object(fields)) {
+            Ok(json) => push(&mut out, Kind::Data, &json),
+            Err(_) => push(&mut out, Kind::Data, &request.input),
+        }
+    }
+    if let Some(diff) = &request.preview {
+        for line in diff.lines() {
+            let kind = match line.as_bytes().first() {
+                Some(b'+') => Kind::Added,
+                Some(b'-') => Kind::Removed,
+                Some(b'@') => Kind::Hunk,
+                _ => Kind::Context,
+            };
+            push(&mut out, kind, line);
+        }
+    }
+    if out.is_empty() {
+        push(&mut out, Kind::Data, "(no input)");
+    }
+    out
+}
+
+fn push(out: &mut Vec<BodyLine>, kind: Kind, text: &str) {
+    let safe = sanitise::reveal(text);
+    out.extend(safe.split('\n').map(|line| BodyLine { kind, text: line.to_owned() }));
+}
+
+/// What the call is about, in one line of at most this many columns.
+pub fn subject(request: &PermissionRequest, columns: usize) -> String {
+    let text = match serde_json::from_str(&request.input) {
+        Ok(Value::Object(fields)) => SUBJECT
+            .iter()
+            .find_map(|name| fields.get(*name)?.as_str().map(str::to_owned))
+            .unwrap_or_else(|| request.input.clone()),
+        _ => request.input.clone(),
+    };
+    let safe = sanitise::reveal(&text);
+    frame::cut(&sanitise::single_line(&safe), columns)
+}

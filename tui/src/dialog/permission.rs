@@ -1,0 +1,388 @@
+//! The question "may this tool run?", in a form that typing cannot answer.
+//!
+//! A request first *waits*: a notice shows it, all keys stay with the composer. It takes the focus
+//! once the person has stopped typing for [`QUIET`] and it has been there for [`SETTLE`], or when
+//! they ask for it. Focused, it knows only keys that nobody types ahead: arrows, Tab, Enter, Esc
+//! and the paging keys. Anything else goes back to the draft and takes the focus away again. Deny
+//! is selected whenever it gets the focus, and what allows is out of reach until the whole input
+//! has been on the screen. There are no letter hotkeys, on purpose.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use claw_runtime::permissions::{
+    PermissionPromptDecision, PermissionReply, PermissionRequest, RequestId,
+};
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseEventKind};
+
+use super::body::Body;
+use crate::composer::editor::Editor;
+
+/// How long the composer must have been left alone.
+pub const QUIET: Duration = Duration::from_millis(600);
+/// How long a request must have been in front before it can take the focus or an answer.
+pub const SETTLE: Duration = Duration::from_millis(300);
+
+/// Rows that the wheel moves.
+const WHEEL_ROWS: usize = 3;
+
+/// What a key meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DialogOutcome {
+    /// Not for the dialog: give it to the composer.
+    Ignored,
+    Consumed,
+    Answered(Answer),
+}
+
+/// A request was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    pub id: RequestId,
+    pub tool_name: String,
+    pub decision: PermissionPromptDecision,
+    /// The request was no longer waiting: the answer had no effect, and the person must be told.
+    pub late: bool,
+}
+
+/// What can be answered, in the order of the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Choice {
+    Deny,
+    DenyWithReason,
+    AllowOnce,
+    AllowForSession,
+}
+
+impl Choice {
+    pub(super) const ALL: [Self; 4] =
+        [Self::Deny, Self::DenyWithReason, Self::AllowOnce, Self::AllowForSession];
+
+    pub(super) fn allows(self) -> bool {
+        matches!(self, Self::AllowOnce | Self::AllowForSession)
+    }
+
+    /// The neighbour; the ends hold, so that one stray key never jumps from Deny to Allow.
+    fn step(self, forward: bool) -> Self {
+        let at = Self::ALL.iter().position(|choice| *choice == self).unwrap_or(0);
+        let to = if forward { (at + 1).min(Self::ALL.len() - 1) } else { at.saturating_sub(1) };
+        Self::ALL[to]
+    }
+}
+
+pub(super) struct Waiting {
+    pub(super) request: PermissionRequest,
+    reply: PermissionReply,
+    pub(super) body: Body,
+}
+
+/// All waiting requests, oldest first; the first is the one that is asked.
+pub struct PermissionDialog {
+    pub(super) waiting: VecDeque<Waiting>,
+    pub(super) focused: bool,
+    /// When the request in front came to the front.
+    front_since: Option<Instant>,
+    /// The last key that went to the composer.
+    last_typed: Option<Instant>,
+    /// Enter and Esc mean nothing until then: they were meant for a request that is gone.
+    guard_until: Option<Instant>,
+    pub(super) choice: Choice,
+    /// The field for a reason, while it is open.
+    pub(super) reason: Option<Editor>,
+    pub(super) scroll: usize,
+    /// Rows of input on the screen, from the last drawing.
+    pub(super) page: usize,
+    /// The end of the input has been on the screen.
+    pub(super) seen_end: bool,
+    /// How many requests were answered or retired since the queue was last empty.
+    pub(super) done: usize,
+}
+
+impl Default for PermissionDialog {
+    fn default() -> Self {
+        Self {
+            waiting: VecDeque::new(),
+            focused: false,
+            front_since: None,
+            last_typed: None,
+            guard_until: None,
+            choice: Choice::Deny,
+            reason: None,
+            scroll: 0,
+            page: 1,
+            seen_end: false,
+            done: 0,
+        }
+    }
+}
+
+impl PermissionDialog {
+    /// A request arrived. It waits behind those that came before.
+    pub fn push(&mut self, request: PermissionRequest, reply: PermissionReply, now: Instant) {
+        let body = Body::new(&request);
+        self.waiting.push_back(Waiting { request, reply, body });
+        if self.waiting.len() == 1 {
+            self.done = 0;
+            self.bring_to_front(now);
+        }
+    }
+
+    /// The request is no longer open. True when it was here. Its reply is dropped, which denies
+    /// where anybody still listens.
+    pub fn retire(&mut self, id: RequestId, now: Instant) -> bool {
+        let Some(index) = self.waiting.iter().position(|waiting| waiting.request.id == id) else {
+            return false;
+        };
+        self.waiting.remove(index);
+        self.done += 1;
+        if index == 0 {
+            if self.focused {
+                self.guard_until = Some(now + SETTLE);
+            }
+            self.bring_to_front(now);
+        }
+        true
+    }
+
+    /// Drops all requests, which denies them.
+    pub fn clear(&mut self) {
+        self.waiting.clear();
+        self.focused = false;
+        self.reset();
+    }
+
+    fn bring_to_front(&mut self, now: Instant) {
+        self.front_since = Some(now);
+        self.scroll = 0;
+        self.seen_end = false;
+        self.reset();
+        if self.waiting.is_empty() {
+            self.focused = false;
+        }
+    }
+
+    /// What every new focus begins with.
+    fn reset(&mut self) {
+        self.choice = Choice::Deny;
+        self.reason = None;
+    }
+
+    /// A request waits for an answer.
+    pub fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// The dialog has the keys.
+    pub fn is_focused(&self) -> bool {
+        self.focused
+    }
+
+    /// How many requests wait.
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// The request that is asked.
+    pub fn front(&self) -> Option<&PermissionRequest> {
+        self.waiting.front().map(|waiting| &waiting.request)
+    }
+
+    /// The person asked for the dialog. True when there is one.
+    pub fn focus(&mut self) -> bool {
+        if self.waiting.is_empty() {
+            return false;
+        }
+        if !self.focused {
+            self.focused = true;
+            self.reset();
+        }
+        true
+    }
+
+    // Time
+
+    /// When the waiting request takes the focus, if nothing is typed until then.
+    pub fn next_deadline(&self, _now: Instant) -> Option<Instant> {
+        if self.focused || self.waiting.is_empty() {
+            return None;
+        }
+        let settled = self.front_since? + SETTLE;
+        Some(self.last_typed.map_or(settled, |typed| settled.max(typed + QUIET)))
+    }
+
+    /// To be called when the deadline has passed. True when the dialog took the focus.
+    pub fn tick(&mut self, now: Instant) -> bool {
+        self.next_deadline(now).is_some_and(|due| now >= due) && self.focus()
+    }
+
+    // Keys
+
+    /// Sees every key before the composer does: also while nothing waits, because a request that
+    /// arrives next must know when the person typed last.
+    pub fn handle(&mut self, now: Instant, event: &Event) -> DialogOutcome {
+        match event {
+            Event::Key(key) if key.kind == KeyEventKind::Release => {
+                if self.focused {
+                    DialogOutcome::Consumed
+                } else {
+                    DialogOutcome::Ignored
+                }
+            }
+            Event::Key(key) => self.key(now, key),
+            Event::Paste(text) => self.paste(now, text),
+            Event::Mouse(mouse) if self.focused => match mouse.kind {
+                MouseEventKind::ScrollUp => self.scroll_by(false, WHEEL_ROWS),
+                MouseEventKind::ScrollDown => self.scroll_by(true, WHEEL_ROWS),
+                _ => DialogOutcome::Ignored,
+            },
+            _ => DialogOutcome::Ignored,
+        }
+    }
+
+    fn key(&mut self, now: Instant, key: &KeyEvent) -> DialogOutcome {
+        let guarded = self.guard_until.take().filter(|until| now < *until);
+        let decides = matches!(key.code, KeyCode::Enter | KeyCode::Esc) && key.modifiers.is_empty();
+        if guarded.is_some() && decides {
+            self.guard_until = guarded;
+            return DialogOutcome::Consumed;
+        }
+        if !self.focused {
+            self.last_typed = Some(now);
+            return DialogOutcome::Ignored;
+        }
+        if self.reason.is_some() {
+            return self.reason_key(now, key);
+        }
+        let shift_only = key.modifiers == KeyModifiers::SHIFT;
+        if !(key.modifiers.is_empty() || shift_only && key.code == KeyCode::BackTab) {
+            return self.other_key(now, key);
+        }
+        match key.code {
+            KeyCode::Up | KeyCode::Left | KeyCode::BackTab => self.choose(false),
+            KeyCode::Down | KeyCode::Right | KeyCode::Tab => self.choose(true),
+            KeyCode::PageUp => self.scroll_by(false, self.page.max(2) - 1),
+            KeyCode::PageDown => self.scroll_by(true, self.page.max(2) - 1),
+            KeyCode::Home => self.scroll_by(false, usize::MAX),
+            KeyCode::End => self.scroll_by(true, usize::MAX),
+            KeyCode::Enter => self.activate(now),
+            KeyCode::Esc => self.answer(now, PermissionPromptDecision::Deny { reason: None }),
+            _ => self.other_key(now, key),
+        }
+    }
+
+    /// A key that is not the dialog's. What edits was meant for the draft: the focus goes back.
+    fn other_key(&mut self, now: Instant, key: &KeyEvent) -> DialogOutcome {
+        let edits = matches!(
+            key.code,
+            KeyCode::Char(_)
+                | KeyCode::Backspace
+                | KeyCode::Delete
+                | KeyCode::Enter
+                | KeyCode::Insert
+        );
+        if edits {
+            self.give_back(now);
+        }
+        DialogOutcome::Ignored
+    }
+
+    fn give_back(&mut self, now: Instant) {
+        self.focused = false;
+        self.last_typed = Some(now);
+        self.reset();
+    }
+
+    fn paste(&mut self, now: Instant, text: &str) -> DialogOutcome {
+        if let Some(field) = self.reason.as_mut().filter(|_| self.focused) {
+            field.insert_str(&crate::sanitise::single_line(text));
+            return DialogOutcome::Consumed;
+        }
+        self.give_back(now);
+        DialogOutcome::Ignored
+    }
+
+    fn choose(&mut self, forward: bool) -> DialogOutcome {
+        self.choice = self.choice.step(forward);
+        DialogOutcome::Consumed
+    }
+
+    /// Drawing bounds the position by what there is.
+    fn scroll_by(&mut self, down: bool, rows: usize) -> DialogOutcome {
+        self.scroll =
+            if down { self.scroll.saturating_add(rows) } else { self.scroll.saturating_sub(rows) };
+        DialogOutcome::Consumed
+    }
+
+    /// The field for a reason: the only place where letters stay in the dialog, after Enter on
+    /// "Deny with a reason". Only Enter confirms.
+    fn reason_key(&mut self, now: Instant, key: &KeyEvent) -> DialogOutcome {
+        let Some(field) = self.reason.as_mut() else { return DialogOutcome::Ignored };
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let plain = !key.modifiers.intersects(!KeyModifiers::SHIFT);
+        match key.code {
+            KeyCode::Enter if plain => {
+                let reason = field.text().trim().to_owned();
+                let reason = (!reason.is_empty()).then_some(reason);
+                return self.answer(now, PermissionPromptDecision::Deny { reason });
+            }
+            KeyCode::Esc => self.reason = None,
+            KeyCode::Char(c) if plain && !c.is_control() => field.insert_char(c),
+            KeyCode::Char('u') if control => field.kill_all(),
+            KeyCode::Char('w') if control => field.kill_word_left(),
+            KeyCode::Char('a') if control => field.line_start(),
+            KeyCode::Char('e') if control => field.line_end(),
+            // Interrupting must stay possible from everywhere.
+            KeyCode::Char('c') if control => return DialogOutcome::Ignored,
+            KeyCode::Backspace => field.backspace(),
+            KeyCode::Delete => field.delete(),
+            KeyCode::Left => field.left(),
+            KeyCode::Right => field.right(),
+            KeyCode::Home => field.line_start(),
+            KeyCode::End => field.line_end(),
+            KeyCode::PageUp => return self.scroll_by(false, self.page.max(2) - 1),
+            KeyCode::PageDown => return self.scroll_by(true, self.page.max(2) - 1),
+            _ => {}
+        }
+        DialogOutcome::Consumed
+    }
+
+    fn activate(&mut self, now: Instant) -> DialogOutcome {
+        match self.choice {
+            Choice::Deny => self.answer(now, PermissionPromptDecision::Deny { reason: None }),
+            Choice::DenyWithReason => {
+                self.reason = Some(Editor::default());
+                DialogOutcome::Consumed
+            }
+            // The hint on the screen says what is missing.
+            _ if !self.seen_end => DialogOutcome::Consumed,
+            Choice::AllowOnce => self.answer(now, PermissionPromptDecision::AllowOnce),
+            Choice::AllowForSession => self.answer(now, PermissionPromptDecision::AllowForSession),
+        }
+    }
+
+    /// Hands the answer to the request in front; the next one comes up, still focused, but deaf to
+    /// Enter and Esc for a moment.
+    fn answer(&mut self, now: Instant, decision: PermissionPromptDecision) -> DialogOutcome {
+        let Some(Waiting { request, reply, .. }) = self.waiting.pop_front() else {
+            return DialogOutcome::Consumed;
+        };
+        let late = reply.answer(decision.clone()).is_err();
+        self.done += 1;
+        self.guard_until = (!self.waiting.is_empty()).then(|| now + SETTLE);
+        self.bring_to_front(now);
+        DialogOutcome::Answered(Answer {
+            id: request.id,
+            tool_name: request.tool_name,
+            decision,
+            late,
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "permission_tests.rs"]
+mod tests;

@@ -1,0 +1,283 @@
+//! The permission dialog on the screen, from a whole box down to two lines.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::style::Style;
+use ratatui::widgets::{Clear, Widget};
+use unicode_width::UnicodeWidthStr;
+
+use super::body::{self, Kind};
+use super::frame::{self, put};
+use super::permission::{Choice, PermissionDialog};
+use crate::sanitise;
+use crate::theme::Theme;
+
+/// Rows of a box around one row of input: frame, mode, choices, hint, count of hidden lines.
+const BOX_ROWS: u16 = 10;
+/// Columns below which there is no box.
+const BOX_COLUMNS: u16 = 40;
+
+/// Columns below which nobody can read an input: nothing counts as shown then.
+const READABLE_COLUMNS: u16 = 10;
+
+const HOW_TO_ANSWER: &str = " — stop typing, or Tab to answer";
+
+impl PermissionDialog {
+    /// The line above the composer while a request waits without the focus; none otherwise.
+    /// `columns` is the width of the screen: the subject is cut first, how to answer last.
+    pub fn notice(&self, columns: u16) -> Option<String> {
+        if self.focused {
+            return None;
+        }
+        let request = self.front()?;
+        let tool = sanitise::single_line(&request.tool_name).into_owned();
+        let more = match self.len() {
+            1 => String::new(),
+            n => format!(" (1 of {n})"),
+        };
+        let head = format!("{tool} asks for permission");
+        let fixed = head.width() + more.width() + HOW_TO_ANSWER.width();
+        // The colon, the space and the two quotes around the subject.
+        let room = usize::from(columns).saturating_sub(fixed + 4);
+        let subject =
+            if room >= 4 { format!(": `{}`", body::subject(request, room)) } else { String::new() };
+        let full = format!("{head}{subject}{more}{HOW_TO_ANSWER}");
+        if full.width() <= usize::from(columns) {
+            return Some(full);
+        }
+        Some(frame::cut(&format!("{tool} asks: Tab to answer"), usize::from(columns)))
+    }
+
+    /// Draws the notice into the first row of the area.
+    pub fn draw_notice(&self, area: Rect, buf: &mut Buffer, theme: &Theme) {
+        let area = area.intersection(*buf.area());
+        if let Some(notice) = self.notice(area.width) {
+            Clear.render(Rect { height: area.height.min(1), ..area }, buf);
+            put(&notice, area, area.y, theme.warning, buf);
+        }
+    }
+
+    /// Draws the focused dialog at the bottom of the area. Returns where the terminal's cursor
+    /// belongs while a reason is typed.
+    pub fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Option<Position> {
+        let area = area.intersection(*buf.area());
+        if !self.focused || self.waiting.is_empty() || area.is_empty() {
+            return None;
+        }
+        if area.height >= BOX_ROWS && area.width >= BOX_COLUMNS {
+            self.draw_box(area, buf, theme)
+        } else {
+            self.draw_small(area, buf, theme)
+        }
+    }
+
+    fn title(&self) -> String {
+        let tool = self.front().map_or("", |request| request.tool_name.as_str());
+        format!("{} asks for permission{}", sanitise::single_line(tool), self.place())
+    }
+
+    /// The place in the queue, counted from when it was last empty; nothing for a single request.
+    fn place(&self) -> String {
+        match self.done + self.waiting.len() {
+            0 | 1 => String::new(),
+            all => format!(" · {} of {all}", self.done + 1),
+        }
+    }
+
+    fn draw_box(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Option<Position> {
+        let width = usize::from(area.width).saturating_sub(4);
+        let facts = self.facts();
+        let rows = self.waiting.front_mut()?.body.rows(width);
+        // Frame 2, facts, a blank row, choices, hint.
+        let around = 2 + facts.len() + 1 + Choice::ALL.len() + 1;
+        let wanted = u16::try_from(around + rows).unwrap_or(u16::MAX);
+        let outer = frame::bottom(area, wanted);
+        let inner = frame::boxed(outer, &self.title(), buf, theme);
+        let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
+
+        let mut y = inner.y;
+        for (fact, warns) in &facts {
+            put(fact, inner, y, if *warns { theme.warning } else { theme.dim }, buf);
+            y += 1;
+        }
+        let below = u16::try_from(Choice::ALL.len() + 2).unwrap_or(0);
+        let body = Rect { y, height: inner.bottom().saturating_sub(y + below), ..inner };
+        let hidden = self.draw_body(body, rows, buf, theme);
+        y = body.bottom();
+        if let Some(hidden) = hidden {
+            put(&hidden, inner, y, theme.warning, buf);
+        }
+        y += 1;
+        let mut caret = None;
+        for choice in Choice::ALL {
+            let line = Rect { y, height: 1, ..inner };
+            caret = self.draw_choice(choice, line, buf, theme).or(caret);
+            y += 1;
+        }
+        put(&self.hint(), inner, y, theme.key_hint, buf);
+        caret
+    }
+
+    /// Without a box: title, input, and one row that shows the selected choice.
+    fn draw_small(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Option<Position> {
+        let width = usize::from(area.width);
+        let rows = self.waiting.front_mut()?.body.rows(width);
+        let wanted = u16::try_from(rows + 3).unwrap_or(u16::MAX);
+        let area = frame::bottom(area, wanted);
+        Clear.render(area, buf);
+        let last = Rect { y: area.bottom() - 1, height: 1, ..area };
+        if area.height > 1 {
+            let tool = self.front().map_or("", |request| request.tool_name.as_str());
+            let title = format!("{} asks{}", sanitise::single_line(tool), self.place());
+            put(&title, area, area.y, theme.title, buf);
+        }
+        if area.height > 3 {
+            let body = Rect { y: area.y + 1, height: area.height - 3, ..area };
+            if let Some(hidden) = self.draw_body(body, rows, buf, theme) {
+                put(&hidden, area, body.bottom(), theme.warning, buf);
+            }
+        } else if area.height == 3 {
+            put("(no room for the input)", area, area.y + 1, theme.warning, buf);
+        }
+        let caret = self.draw_choice(self.choice, last, buf, theme);
+        let arrows = "↑↓";
+        if caret.is_none() && area.width >= 8 {
+            let x = area.right() - 2;
+            buf.set_string(x.saturating_sub(1), last.y, " ", theme.text);
+            buf.set_string(x, last.y, arrows, theme.key_hint);
+        }
+        caret
+    }
+
+    /// Mode and level, and the reason when there is one; true marks a warning.
+    fn facts(&self) -> Vec<(String, bool)> {
+        let Some(request) = self.front() else { return Vec::new() };
+        let mut facts =
+            vec![(format!("mode {} · needs {}", request.current_mode, request.required), false)];
+        if let Some(reason) = &request.reason {
+            facts.push((sanitise::single_line(&sanitise::reveal(reason)).into_owned(), true));
+        }
+        facts
+    }
+
+    /// Draws the input from the scroll position, and says which lines are hidden.
+    fn draw_body(
+        &mut self,
+        area: Rect,
+        rows: usize,
+        buf: &mut Buffer,
+        theme: &Theme,
+    ) -> Option<String> {
+        let height = usize::from(area.height);
+        self.page = height;
+        self.scroll = self.scroll.min(rows.saturating_sub(height));
+        let end = self.scroll + height;
+        if height > 0 && end >= rows && area.width >= READABLE_COLUMNS {
+            self.seen_end = true;
+        }
+        let body = &self.waiting.front()?.body;
+        for (y, index) in (area.y..area.bottom()).zip(self.scroll..rows) {
+            let Some((kind, text)) = body.row(index) else { break };
+            put(text, area, y, style(kind, theme), buf);
+        }
+        let below = rows.saturating_sub(end);
+        let lines = |count: usize| {
+            let noun = if count == 1 { "line" } else { "lines" };
+            format!("{} more {noun}", crate::composer::thousands(count))
+        };
+        match (self.scroll, below) {
+            (0, 0) => None,
+            (0, below) => Some(format!("↓ {} (PageDown, End)", lines(below))),
+            (above, 0) => Some(format!("↑ {} above", lines(above))),
+            (above, below) => Some(format!("↓ {}, ↑ {above} above", lines(below))),
+        }
+    }
+
+    fn draw_choice(
+        &self,
+        choice: Choice,
+        area: Rect,
+        buf: &mut Buffer,
+        theme: &Theme,
+    ) -> Option<Position> {
+        let selected = choice == self.choice;
+        let closed = choice.allows() && !self.seen_end;
+        let mark = if selected { "› " } else { "  " };
+        if let (Choice::DenyWithReason, true, Some(field)) = (choice, selected, &self.reason) {
+            return Some(draw_field(field, area, buf, theme));
+        }
+        let mut label = match (choice, self.front()) {
+            (Choice::Deny, _) => "Deny".to_owned(),
+            (Choice::DenyWithReason, _) => "Deny with a reason…".to_owned(),
+            (Choice::AllowOnce, _) => "Allow once".to_owned(),
+            (Choice::AllowForSession, request) => {
+                let words = request.map_or("", |request| request.grant.words.as_str());
+                let words = sanitise::reveal(words);
+                format!("Allow for this session: {}", sanitise::single_line(&words))
+            }
+        };
+        if closed {
+            label.push_str(" (read to the end first)");
+        }
+        let style = match (selected, closed) {
+            (true, false) => theme.button_focused,
+            (true, true) => theme.dim.patch(theme.selected),
+            (false, true) => theme.dim,
+            (false, false) => theme.button,
+        };
+        put(mark, area, area.y, theme.accent, buf);
+        let rest = Rect { x: area.x + 2, width: area.width.saturating_sub(2), ..area };
+        put(&label, rest, area.y, style, buf);
+        None
+    }
+
+    fn hint(&self) -> String {
+        if self.reason.is_some() {
+            return "Enter denies with this reason · Esc goes back".to_owned();
+        }
+        if self.choice.allows() && !self.seen_end {
+            return "PageDown or End shows the rest; then it can be allowed".to_owned();
+        }
+        "↑↓ choose · Enter confirms · Esc denies · letters go to your draft".to_owned()
+    }
+}
+
+/// The field for a reason; its end stays visible.
+fn draw_field(
+    field: &crate::composer::editor::Editor,
+    area: Rect,
+    buf: &mut Buffer,
+    theme: &Theme,
+) -> Position {
+    let label = "› Reason: ";
+    put(label, area, area.y, theme.accent, buf);
+    let offset = u16::try_from(label.width()).unwrap_or(0).min(area.width.saturating_sub(1));
+    let room = Rect { x: area.x + offset, width: area.width - offset, ..area };
+    let columns = usize::from(room.width).saturating_sub(1);
+    let caret = field.caret();
+    let text = &field.lines()[caret.line];
+    let (before, after) = text.split_at(caret.byte);
+    let before = sanitise::reveal(before);
+    let mut shown: &str = &before;
+    // Drop from the left what does not fit before the caret.
+    while shown.width() > columns {
+        let mut graphemes = unicode_segmentation::UnicodeSegmentation::graphemes(shown, true);
+        graphemes.next();
+        shown = graphemes.as_str();
+    }
+    let at = u16::try_from(shown.width()).unwrap_or(0);
+    let whole = format!("{shown}{}", sanitise::reveal(after));
+    buf.set_stringn(room.x, room.y, whole, usize::from(room.width), theme.text);
+    Position::new((room.x + at).min(area.right().saturating_sub(1)), area.y)
+}
+
+fn style(kind: Kind, theme: &Theme) -> Style {
+    match kind {
+        Kind::Command => theme.strong,
+        Kind::Data => theme.tool_argument,
+        Kind::Added => theme.diff_added,
+        Kind::Removed => theme.diff_removed,
+        Kind::Hunk => theme.diff_hunk,
+        Kind::Context => theme.text,
+    }
+}
