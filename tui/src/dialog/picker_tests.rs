@@ -65,7 +65,7 @@ fn entry(title: &str, minutes: u64, bytes: u64) -> SessionEntry {
 #[test]
 fn the_row_in_force_is_selected_and_enter_takes_it() {
     let mut picker = names();
-    insta::assert_snapshot!(screen(&mut picker, 60, 8), @r"
+    insta::assert_snapshot!(screen(&mut picker, 60, 8).trim_start(), @r"
     ╭ model ───────────────────────────────────────────────────╮
     │ / ‸                                                3 of 3 │
     │   opus                                                   │
@@ -105,7 +105,7 @@ fn sessions_show_title_age_size_and_branch() {
     let old =
         entry("a title that is much too long for the row that it has to share", 60 * 24 * 9, 512);
     let mut picker = Picker::new("sessions", session_rows(&[locked, forked, old], 10_000_000_000));
-    insta::assert_snapshot!(screen(&mut picker, 80, 9), @r"
+    insta::assert_snapshot!(screen(&mut picker, 80, 9).trim_start(), @r"
     ╭ sessions ────────────────────────────────────────────────────────────────────╮
     │ / ‸                                                                    3 of 3 │
     │ › fix the parser                          3 min ago · 42 kB · open elsewhere │
