@@ -22,11 +22,11 @@ pub struct Capabilities {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoScreen {
     #[error(
-        "claw needs a terminal for its full screen, and {0} is not one; run `claw prompt \"...\"` for plain output without a screen"
+        "claw needs a terminal for its full screen, and {0} is not one; run `claw -p \"...\"` for plain output without a screen"
     )]
     NotATerminal(&'static str),
     #[error(
-        "the terminal says TERM=dumb and cannot show a full screen; set TERM to what it really is, or run `claw prompt \"...\"` for plain output"
+        "the terminal says TERM=dumb and cannot show a full screen; set TERM to what it really is, or run `claw -p \"...\"` for plain output"
     )]
     Dumb,
 }
@@ -135,7 +135,7 @@ mod tests {
             [(good, false, true), (good, true, false), (from(&[("TERM", "dumb")]), true, true)]
         {
             let refused = capabilities.check_screen(stdin, stdout).unwrap_err().to_string();
-            assert!(refused.contains("claw prompt"), "{refused}");
+            assert!(refused.contains("claw -p"), "{refused}");
         }
     }
 }
