@@ -27,6 +27,8 @@ pub enum Inbox {
     Runtime(TuiEvent),
     /// The process was told something.
     Signal(Signal),
+    /// Work that the UI gave away (the colours of code) is ready to be looked at.
+    Wake,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -197,7 +199,7 @@ fn weight(event: &Inbox) -> usize {
             outcome.output.len() + input.len()
         }
         Inbox::Runtime(_) => 256,
-        Inbox::Terminal(_) | Inbox::Signal(_) => 0,
+        Inbox::Terminal(_) | Inbox::Signal(_) | Inbox::Wake => 0,
     }
 }
 
@@ -213,6 +215,7 @@ fn merge(last: &mut Inbox, next: Inbox) -> Option<Inbox> {
             Inbox::Runtime(ToolOutput { id, text }),
             Inbox::Runtime(ToolOutput { id: same, text: more }),
         ) if *id == same => text.push_str(&more),
+        (Inbox::Wake, Inbox::Wake) => {}
         // Only the newest size matters; a storm of them must not be replayed one by one.
         (
             Inbox::Terminal(Event::Resize(width, height)),
@@ -256,6 +259,7 @@ mod tests {
             Inbox::Terminal(_) => 1,
             Inbox::Runtime(_) => 2,
             Inbox::Signal(_) => 3,
+            Inbox::Wake => 4,
         };
         assert!(sources(&Inbox::Signal(Signal::End)) <= 8);
     }

@@ -110,6 +110,11 @@ impl Restorer {
         true
     }
 
+    /// The terminal itself.
+    pub fn tty(&self) -> &OwnedFd {
+        &self.tty
+    }
+
     /// True while the terminal is in our hands.
     pub fn is_taken(&self) -> bool {
         self.lock().taken

@@ -13,7 +13,7 @@ use ratatui::text::Line;
 use super::input::InputThread;
 use super::restore::Restorer;
 use super::screen::Screen;
-use super::signals::SignalThread;
+use super::signals::{SignalThread, Stopped};
 use super::{clipboard, farewell, modes};
 use crate::inbox::InboxSender;
 
@@ -115,27 +115,49 @@ impl Session {
     /// Gives the terminal to somebody else while `other` runs, then takes it again and paints
     /// everything, at the size it has by then.
     pub fn lend<T>(&mut self, other: impl FnOnce() -> T) -> io::Result<T> {
-        self.lend_with(|_| other())
+        self.release();
+        self.set_lent(true);
+        let result = other();
+        self.set_lent(false);
+        self.take_again()?;
+        Ok(result)
     }
 
     /// Stops the job until the shell continues it. False where no shell waits: then nothing
-    /// happened but a repaint.
+    /// happened but a repaint. Fails when the job was continued only to be ended.
     pub fn suspend(&mut self) -> io::Result<bool> {
-        self.lend_with(|session| session.signals.as_ref().is_some_and(SignalThread::stop))
+        self.release();
+        let stopped = match &self.signals {
+            Some(signals) => signals.stop(self.restorer.tty()),
+            None => Stopped::NoShell,
+        };
+        if stopped == Stopped::Ending {
+            return Err(io::Error::other("the stopped program was told to end"));
+        }
+        self.take_again()?;
+        Ok(stopped == Stopped::Continued)
     }
 
-    fn lend_with<T>(&mut self, other: impl FnOnce(&Self) -> T) -> io::Result<T> {
+    fn release(&self) {
         if let Some(input) = &self.input {
             input.pause();
         }
         self.restorer.give_back();
-        let result = other(self);
+    }
+
+    fn take_again(&mut self) -> io::Result<()> {
         self.take()?;
         self.screen.reset(self.restorer.size())?;
         if let Some(input) = &self.input {
             input.resume();
         }
-        Ok(result)
+        Ok(())
+    }
+
+    fn set_lent(&self, lent: bool) {
+        if let Some(signals) = &self.signals {
+            signals.set_lent(lent);
+        }
     }
 
     /// Says everything again after the process was stopped and continued by somebody else.
