@@ -46,7 +46,7 @@ pub(super) enum Fault {
 pub(super) trait Mapper: Send {
     /// Takes one event: its name, if it has one, and its data.
     fn accept(&mut self, name: &str, data: &str) -> Result<Progress, Fault>;
-    /// Whether the answer is complete if the body ends here.
+    /// Whether the answer is complete if nothing more comes.
     fn complete_at_end(&self) -> bool;
 }
 
@@ -150,11 +150,12 @@ impl Exchange<'_> {
         loop {
             let event = match silence.wait(events.next()).await {
                 Waited::Cancelled => return Outcome::Cancelled,
+                Waited::Came(Some(Ok(event))) => event,
+                // However it ends: an answer that said that it is whole is whole.
+                _ if reader.complete_at_end() => return Outcome::Complete,
                 Waited::Idle(limit) => return Outcome::Cut(CutCause::Idle(limit)),
-                Waited::Came(None) if reader.complete_at_end() => return Outcome::Complete,
                 Waited::Came(None) => return Outcome::Cut(CutCause::ConnectionClosed),
                 Waited::Came(Some(Err(cause))) => return Outcome::Cut(self.cleaned(cause)),
-                Waited::Came(Some(Ok(event))) => event,
             };
             let Some(data) = event.data else { continue };
             match reader.accept(event.event.as_deref().unwrap_or_default(), &data) {
