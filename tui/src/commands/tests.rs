@@ -146,6 +146,25 @@ fn help_lists_every_row_with_its_usage() {
     }
 }
 
+#[test]
+fn the_readme_shows_the_tables() {
+    let readme = include_str!("../../../README.md");
+    for (name, table) in
+        [("commands", help_markdown()), ("keys", crate::keymap::Keymap::default().help_markdown())]
+    {
+        let begin = format!("<!-- {name} -->\n");
+        let end = format!("<!-- /{name} -->");
+        let shown = readme
+            .split_once(&begin)
+            .and_then(|(_, rest)| rest.split_once(&end))
+            .map(|(shown, _)| shown.trim());
+        assert!(
+            shown == Some(table.trim()),
+            "README.md must have this between {begin}and {end}:\n\n{table}"
+        );
+    }
+}
+
 proptest::proptest! {
     #[test]
     fn any_line_is_decided_without_a_panic(line in "/?/?[a-z? \\n\u{e9}\u{1f600}]{0,20}") {

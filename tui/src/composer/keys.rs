@@ -66,8 +66,7 @@ impl Composer {
 
     fn ctrl_c(&mut self, now: Instant) -> Outcome {
         self.notice = None;
-        if let Some(search) = self.search.take() {
-            self.show(&search.draft);
+        if self.end_search() {
             return Outcome::Consumed;
         }
         if !self.editor.is_empty() {
@@ -259,9 +258,7 @@ impl Composer {
                 self.search_again(0);
             }
             (KeyCode::Esc, NONE) | (KeyCode::Char('g'), CTRL) => {
-                let draft = std::mem::take(&mut search.draft);
-                self.search = None;
-                self.show(&draft);
+                self.end_search();
             }
             (KeyCode::Enter | KeyCode::Tab, NONE) => self.take_match(),
             _ => {

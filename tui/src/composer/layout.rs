@@ -38,6 +38,8 @@ pub fn mark(grapheme: &str) -> Option<&'static str> {
 /// Columns that a grapheme takes in the composer.
 pub fn columns(grapheme: &str) -> usize {
     match grapheme {
+        // Most text is this; nothing has to be looked up for it.
+        g if g.len() == 1 && matches!(g.as_bytes()[0], b' '..=b'~') => 1,
         "\t" => TAB,
         g if mark(g).is_some() => 1,
         g => g.width(),

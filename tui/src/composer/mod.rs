@@ -15,7 +15,7 @@ mod pastes;
 
 use std::time::{Duration, Instant};
 
-use crossterm::event::{Event, KeyEvent, KeyEventKind};
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind};
 
 use crate::commands::{CommandAction, Parsed, Vocabulary, When, parse};
 use completion::Completion;
@@ -122,7 +122,12 @@ impl Composer {
 
     /// Takes a key.
     pub fn handle_key(&mut self, now: Instant, key: &KeyEvent) -> ComposerOutcome {
-        if key.kind == KeyEventKind::Release {
+        // A modifier that some terminals report by itself must not count as "another key".
+        let alone = matches!(
+            key.code,
+            KeyCode::Modifier(_) | KeyCode::CapsLock | KeyCode::NumLock | KeyCode::ScrollLock
+        );
+        if alone || key.kind == KeyEventKind::Release {
             return ComposerOutcome::Ignored;
         }
         self.key(now, key)
@@ -173,6 +178,14 @@ impl Composer {
         self.editor.reset();
         self.edited();
         text
+    }
+
+    /// Empties the draft, recoverably: Up, Ctrl+Y and undo bring it back. Ends a search.
+    pub fn clear(&mut self) {
+        self.end_search();
+        if !self.editor.is_empty() {
+            self.put_aside();
+        }
     }
 
     /// What the external editor gets: the draft with every chip expanded.
@@ -337,6 +350,13 @@ impl Composer {
         self.edited();
         self.history = browsing;
         self.completion = None;
+    }
+
+    /// Ends a search and brings the draft back. False when there was none.
+    fn end_search(&mut self) -> bool {
+        let Some(search) = self.search.take() else { return false };
+        self.show(&search.draft);
+        true
     }
 
     fn search_again(&mut self, from: usize) {

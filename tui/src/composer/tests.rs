@@ -1,6 +1,6 @@
 //! Keys in, screens and outcomes out.
 
-use crossterm::event::{KeyCode, KeyModifiers};
+use crossterm::event::{KeyModifiers, ModifierKeyCode};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
@@ -230,6 +230,25 @@ fn another_key_or_the_time_takes_the_quit_question_back() {
     rig.keys("ctrl+c");
     rig.composer.disarm_quit();
     assert_eq!(rig.keys("ctrl+c"), Outcome::Cancel);
+}
+
+#[test]
+fn a_modifier_reported_alone_is_no_key() {
+    let mut rig = Rig::new();
+    rig.keys("ctrl+c");
+    let modifier = KeyCode::Modifier(ModifierKeyCode::LeftControl);
+    assert_eq!(rig.press(modifier, KeyModifiers::CONTROL), Outcome::Ignored);
+    assert_eq!(rig.keys("ctrl+c"), Outcome::Exit);
+}
+
+#[test]
+fn the_application_can_put_the_draft_aside() {
+    let mut rig = Rig::with_history(&["old"]);
+    rig.type_text("mine").keys("ctrl+r o l");
+    rig.composer.clear();
+    assert!(rig.composer.is_empty() && !rig.composer.is_searching());
+    rig.keys("up");
+    assert_eq!(rig.text(), "mine");
 }
 
 #[test]

@@ -243,6 +243,11 @@ impl PermissionDialog {
         }
     }
 
+    /// A key went elsewhere without passing here (to an open list): the person is typing.
+    pub fn note_typed(&mut self, now: Instant) {
+        self.last_typed = Some(now);
+    }
+
     fn key(&mut self, now: Instant, key: &KeyEvent) -> DialogOutcome {
         let guarded = self.guard_until.take().filter(|until| now < *until);
         let decides = matches!(key.code, KeyCode::Enter | KeyCode::Esc) && key.modifiers.is_empty();

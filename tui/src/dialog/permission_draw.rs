@@ -12,8 +12,8 @@ use super::permission::{Choice, PermissionDialog};
 use crate::sanitise;
 use crate::theme::Theme;
 
-/// Rows of a box around one row of input: frame, mode, choices, hint, count of hidden lines.
-const BOX_ROWS: u16 = 10;
+/// Rows of a box around the facts and the input: frame, choices, hint, count of hidden lines.
+const AROUND: usize = 2 + Choice::ALL.len() + 2;
 /// Columns below which there is no box.
 const BOX_COLUMNS: u16 = 40;
 
@@ -64,7 +64,8 @@ impl PermissionDialog {
         if !self.focused || self.waiting.is_empty() || area.is_empty() {
             return None;
         }
-        if area.height >= BOX_ROWS && area.width >= BOX_COLUMNS {
+        let boxed = usize::from(area.height) > AROUND + self.facts().len();
+        if boxed && area.width >= BOX_COLUMNS {
             self.draw_box(area, buf, theme)
         } else {
             self.draw_small(area, buf, theme)
@@ -88,9 +89,7 @@ impl PermissionDialog {
         let width = usize::from(area.width).saturating_sub(4);
         let facts = self.facts();
         let rows = self.waiting.front_mut()?.body.rows(width);
-        // Frame 2, facts, a blank row, choices, hint.
-        let around = 2 + facts.len() + 1 + Choice::ALL.len() + 1;
-        let wanted = u16::try_from(around + rows).unwrap_or(u16::MAX);
+        let wanted = u16::try_from(AROUND + facts.len() + rows).unwrap_or(u16::MAX);
         let outer = frame::bottom(area, wanted);
         let inner = frame::boxed(outer, &self.title(), buf, theme);
         let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };

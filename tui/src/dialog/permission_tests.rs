@@ -3,7 +3,7 @@
 use claw_runtime::permissions::{PermissionLevel, PermissionMode};
 use claw_runtime::tools::Grant;
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use tokio::sync::oneshot;
 
 use super::*;
@@ -178,6 +178,54 @@ fn keys_typed_ahead_go_to_the_draft_and_never_answer() {
             "one deliberate answer afterwards works the first time"
         );
     }
+}
+
+#[test]
+fn a_person_who_types_through_a_request_answers_nothing_and_loses_nothing() {
+    let set: Vec<char> = "ynap 123 quick brown fox".chars().collect();
+    for seed in 0..50u64 {
+        let mut rig = Rig::new();
+        let mut typed = String::new();
+        let mut reply = None;
+        // A small generator is enough: any spread of keys and of arrival times will do.
+        let mut state = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let mut next = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % below
+        };
+        let arrives_after = 1_000 + next(3_000);
+        let stops_after = arrives_after + 100 + next(200);
+        for at in (0..stops_after).step_by(60) {
+            if at >= arrives_after && reply.is_none() {
+                reply = Some(rig.ask(command("touch marker")).1);
+                assert!(rig.dialog.notice(80).is_some(), "the notice is there at once");
+            }
+            let c = set[usize::try_from(next(set.len() as u64)).unwrap()];
+            typed.push(c);
+            rig.key(KeyCode::Char(c));
+            rig.wait(60);
+            assert!(!rig.dialog.is_focused());
+        }
+        let reply = reply.unwrap_or_else(|| rig.ask(command("touch marker")).1);
+        rig.key(KeyCode::Enter);
+        assert_eq!(rig.submitted.concat(), typed.trim_end());
+        rig.wait(600);
+        assert!(rig.dialog.is_focused() && rig.screen().contains("touch marker"));
+        rig.keys(&[KeyCode::Down, KeyCode::Down, KeyCode::Enter]);
+        assert_eq!(decided(reply), Some(PermissionPromptDecision::AllowOnce));
+    }
+}
+
+#[test]
+fn typing_in_a_list_counts_as_typing() {
+    let mut rig = Rig::new();
+    let _reply = rig.ask(command("ls"));
+    rig.now += Duration::from_millis(290);
+    rig.dialog.note_typed(rig.now);
+    rig.wait(599);
+    assert!(!rig.dialog.is_focused());
+    rig.wait(1);
+    assert!(rig.dialog.is_focused());
 }
 
 #[test]
@@ -484,6 +532,48 @@ fn a_tiny_terminal_shows_tool_and_choice_and_allows_only_what_was_shown() {
     ");
     assert_eq!(rig.key(KeyCode::Enter), DialogOutcome::Consumed);
     assert_eq!(decided(reply), None);
+}
+
+#[test]
+fn every_size_shows_the_choice_and_draws_only_in_its_area() {
+    let mut asked = command(&"echo 日本語 and more\n".repeat(30));
+    asked.reason = Some("a reason that takes a row of its own".into());
+    for (width, height) in [
+        (20, 5),
+        (20, 6),
+        (39, 12),
+        (40, 10),
+        (40, 11),
+        (60, 12),
+        (80, 24),
+        (200, 50),
+        (1, 1),
+        (3, 2),
+    ] {
+        let mut rig = Rig::new();
+        let _reply = rig.ask(asked.clone());
+        rig.dialog.focus();
+        let screen = Rect::new(0, 0, width + 4, height + 4);
+        let area = Rect::new(2, 2, width, height);
+        let mut buf = Buffer::empty(screen);
+        for cell in &mut buf.content {
+            cell.set_symbol("#");
+        }
+        rig.dialog.draw(area, &mut buf, &Theme::plain());
+        for y in 0..screen.height {
+            for x in 0..screen.width {
+                let inside = area.contains(Position::new(x, y));
+                assert!(inside || buf[(x, y)].symbol() == "#", "{width}x{height} at {x},{y}");
+            }
+        }
+        if width < 20 {
+            continue;
+        }
+        let text = super::super::picker::tests::shown(&buf, None);
+        assert!(text.contains("› Deny"), "{width}x{height}:\n{text}");
+        assert!(text.contains("echo"), "{width}x{height}: some input is visible:\n{text}");
+        assert_eq!(rig.dialog.seen_end, height == 50, "all of it fits only there");
+    }
 }
 
 mod random {
