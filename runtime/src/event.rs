@@ -178,8 +178,10 @@ pub enum TuiEvent {
     SessionOpened {
         view: SessionView,
     },
+    /// `now_ms`: the time of the list, in milliseconds since 1970, so that ages can be shown.
     SessionsListed {
         sessions: Vec<SessionEntry>,
+        now_ms: u64,
     },
     /// Backend, model, mode, session facts as they are now.
     StatusChanged {

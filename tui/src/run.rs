@@ -27,8 +27,6 @@ pub trait Outside {
     fn copy(&mut self, text: String, asked: bool);
     /// Opens the text in the person's editor and returns what was saved, or why not.
     fn edit(&mut self, text: &str) -> Result<String, String>;
-    /// Remembers a prompt across sessions.
-    fn remember(&mut self, prompt: String);
 }
 
 /// Why the loop ended.
@@ -54,8 +52,10 @@ pub fn run(
         Err(error) => {
             // Nobody can see anything any more, but the turn still has to be told.
             for effect in app.update(Instant::now(), Inbox::Signal(Signal::End)) {
-                if let Effect::Send(command) = effect {
-                    outside.send(command);
+                match effect {
+                    Effect::Send(command) => outside.send(command),
+                    Effect::Cancel(turn) => turn.cancel(),
+                    _ => {}
                 }
             }
             Ended::TerminalGone(error)
@@ -134,14 +134,15 @@ fn perform(
 ) -> io::Result<()> {
     match effect {
         Effect::Send(command) => outside.send(command),
-        Effect::RememberPrompt(prompt) => outside.remember(prompt),
+        Effect::Cancel(turn) => turn.cancel(),
+        Effect::Redraw => session.repaint()?,
         Effect::Copy(text) => {
             let asked = session.copy(&text)?;
             outside.copy(text, asked);
         }
         Effect::OpenEditor(text) => {
             let result = session.lend(|| outside.edit(&text))?;
-            app.editor_closed(result);
+            app.editor_closed(Instant::now(), result);
         }
         Effect::Suspend => {
             if !session.suspend()? {

@@ -123,6 +123,9 @@ pub enum ApiError {
     /// What came is not the protocol.
     #[error("unexpected answer from {endpoint}: {message}")]
     Protocol { endpoint: String, message: String },
+    /// The back-end has no default model.
+    #[error("{backend} needs a model: name one with --model, or set it in the settings")]
+    NoModel { backend: &'static str },
     /// There is no back-end of this name.
     #[error("there is no backend \"{name}\"; one of: {known}")]
     UnknownBackend { name: String, known: String },

@@ -20,7 +20,7 @@ use crate::context::TurnContext;
 use crate::conversation::ConversationRuntime;
 use crate::event::{StreamSink, TuiEvent};
 use crate::permissions::{PermissionMode, PermissionPrompter};
-use crate::session::{OpenSession, SessionError, SessionFork, SessionStore};
+use crate::session::{OpenSession, SessionError, SessionFork, SessionStore, now_ms};
 use crate::tools::ToolExecutor;
 use crate::usage::UsageReport;
 
@@ -199,7 +199,7 @@ impl Driver {
             Command::ListSessions => {
                 let current = self.parts.conversation.session().id.clone();
                 let sessions = self.parts.store.list(Some(&current));
-                self.emit(TuiEvent::SessionsListed { sessions });
+                self.emit(TuiEvent::SessionsListed { sessions, now_ms: now_ms() });
             }
             Command::Fork { branch } => {
                 self.open(

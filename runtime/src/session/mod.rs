@@ -12,6 +12,7 @@ mod pairs;
 mod record;
 pub mod store;
 
+pub(crate) use identity::now_ms;
 pub use model::{
     ContentBlock, ConversationMessage, MessageRole, PartialReason, Session, SessionCompaction,
     SessionFork, estimate_tokens,

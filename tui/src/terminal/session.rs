@@ -167,6 +167,11 @@ impl Session {
         self.screen.reset(self.restorer.size())
     }
 
+    /// The next frame paints everything, at the size the terminal has.
+    pub fn repaint(&mut self) -> io::Result<()> {
+        self.screen.reset(self.restorer.size())
+    }
+
     /// Gives the terminal back and leaves these lines on the normal screen. The signal that ended
     /// the program comes back, if one did.
     pub fn close(mut self, lines: &[Line<'_>]) -> Option<i32> {

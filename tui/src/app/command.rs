@@ -1,0 +1,101 @@
+//! What each slash command does.
+
+use std::time::Instant;
+
+use claw_runtime::driver::{Command, ReportTopic};
+use claw_runtime::{NoticeLevel, TuiEvent};
+
+use super::{App, Effect};
+use crate::commands::{self, CommandAction};
+use crate::keymap::Action;
+use crate::sanitise;
+use crate::theme::Theme;
+
+impl App {
+    /// Carries a command out. `line` is what was typed, and comes back when it cannot be done.
+    pub(super) fn execute(
+        &mut self,
+        now: Instant,
+        action: CommandAction,
+        line: &str,
+        effects: &mut Vec<Effect>,
+    ) {
+        use CommandAction as A;
+        let send = |command| Effect::Send(command);
+        let report = |topic| Effect::Send(Command::Report { topic });
+        match action {
+            A::Help => self.show_help(now),
+            A::Status => effects.push(report(ReportTopic::Status)),
+            A::Cost => effects.push(report(ReportTopic::Cost)),
+            A::Context => effects.push(report(ReportTopic::Context)),
+            A::Config => effects.push(report(ReportTopic::Config)),
+            A::Version => {
+                let text = concat!("claw ", env!("CARGO_PKG_VERSION"));
+                self.notice(now, NoticeLevel::Info, text);
+            }
+            A::Model(Some(model)) => effects.push(send(Command::SetModel { model })),
+            A::Model(None) => self.pick_model(now),
+            A::Permissions(Some(mode)) => effects.push(send(Command::SetMode { mode })),
+            A::Permissions(None) => self.pick_mode(),
+            A::Backend(name) => effects.push(send(Command::SetBackend { name })),
+            A::Theme(Some(name)) => self.set_theme(now, &name),
+            A::Theme(None) => self.pick_theme(),
+            A::Compact => {
+                self.compacting = self.run(line, effects, |cancel| Command::Compact { cancel });
+            }
+            A::Retry => {
+                self.run(line, effects, |cancel| Command::Retry { cancel });
+            }
+            A::Clear => effects.push(send(Command::Clear)),
+            A::SessionList | A::Resume(None) => effects.push(send(Command::ListSessions)),
+            A::SessionFork(branch) => effects.push(send(Command::Fork { branch })),
+            A::SessionSwitch(reference) | A::Resume(Some(reference)) => {
+                effects.push(send(Command::Open { reference }));
+            }
+            A::Export(path) => effects.push(send(Command::Export { path })),
+            A::History(count) => self.show_history(now, count),
+            A::Stop => self.interrupt(effects),
+            A::Copy => self.copy_answer(now, effects),
+            A::Thinking => self.act(now, Action::ToggleThinking, effects),
+            A::Details => self.act(now, Action::ToggleDetails, effects),
+            A::Exit => self.quit(effects),
+        }
+    }
+
+    pub(super) fn notice(&mut self, now: Instant, level: NoticeLevel, text: &str) {
+        let event = TuiEvent::Notice { level, text: text.to_owned() };
+        self.transcript.apply(now, &event);
+    }
+
+    pub(super) fn show_help(&mut self, now: Instant) {
+        let markdown = format!("{}\n{}", commands::help_markdown(), self.keymap.help_markdown());
+        let title = "Commands and keys".to_owned();
+        self.transcript.apply(now, &TuiEvent::Reply { title, markdown });
+    }
+
+    fn show_history(&mut self, now: Instant, count: usize) {
+        let history = self.composer.history();
+        let mut markdown = String::new();
+        for prompt in history.iter().rev().take(count).rev() {
+            let first = sanitise::single_line(prompt.lines().next().unwrap_or_default());
+            markdown.push_str(&format!("- {first}\n"));
+        }
+        if markdown.is_empty() {
+            markdown.push_str("There is no prompt yet.\n");
+        }
+        let title = "Last prompts".to_owned();
+        self.transcript.apply(now, &TuiEvent::Reply { title, markdown });
+    }
+
+    /// Switches the colours, keeping what the terminal can show.
+    pub(super) fn set_theme(&mut self, now: Instant, name: &str) {
+        if let Some(theme) = Theme::named(name, self.depth) {
+            self.transcript.set_theme(theme.clone());
+            self.theme = theme;
+            return;
+        }
+        let known: Vec<&str> = Theme::names().collect();
+        let text = format!("There is no theme \"{name}\"; one of {}.", known.join(", "));
+        self.notice(now, NoticeLevel::Warning, &text);
+    }
+}

@@ -1,0 +1,172 @@
+//! Keys, pastes, the mouse: who takes them. Focus order: dialog, picker, composer, keymap.
+
+use std::time::Instant;
+
+use crossterm::event::{
+    Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
+
+use super::{App, Effect, HINT, QUIT_WINDOW};
+use crate::composer::ComposerOutcome;
+use crate::dialog::{Answer, DialogOutcome};
+use crate::keymap::Action;
+use claw_runtime::NoticeLevel;
+use claw_runtime::driver::Command;
+
+/// Lines a turn of the wheel moves.
+const WHEEL_LINES: i32 = 3;
+
+impl App {
+    pub(super) fn on_terminal(&mut self, now: Instant, event: &Event, effects: &mut Vec<Effect>) {
+        match event {
+            Event::FocusGained => self.focused = true,
+            Event::FocusLost => self.focused = false,
+            Event::Resize(..) => {}
+            Event::Key(key) if key.kind == KeyEventKind::Release => {}
+            Event::Key(key) if is_ctrl_c(key) => self.on_ctrl_c(now, effects),
+            Event::Key(_) | Event::Paste(_) | Event::Mouse(_) => {
+                self.on_input(now, event, effects);
+            }
+        }
+    }
+
+    /// Focus order: picker, permission dialog, composer, keymap.
+    fn on_input(&mut self, now: Instant, event: &Event, effects: &mut Vec<Effect>) {
+        self.quit_armed_until = None;
+        if let Some(picker) = self.picker.take() {
+            return self.on_picker_event(now, picker, event, effects);
+        }
+        if let Event::Key(key) = event
+            && self.permissions.is_waiting()
+            && !self.permissions.is_focused()
+            && !self.composer.is_completing()
+            && self.keymap.action(key) == Some(Action::FocusDialog)
+        {
+            self.permissions.focus();
+            return;
+        }
+        match self.permissions.handle(now, event) {
+            DialogOutcome::Ignored => {}
+            DialogOutcome::Consumed => return,
+            DialogOutcome::Answered(answer) => return self.answered(now, &answer),
+        }
+        if let Event::Mouse(mouse) = event {
+            return self.on_mouse(*mouse);
+        }
+        match self.composer.handle(now, event) {
+            ComposerOutcome::Submit(text) => self.submit(text, effects),
+            ComposerOutcome::Command { action, line } => self.execute(now, action, &line, effects),
+            ComposerOutcome::Cancel | ComposerOutcome::Consumed => {}
+            ComposerOutcome::Exit => self.quit(effects),
+            ComposerOutcome::ProviderSwap => self.act(now, Action::SwapBackend, effects),
+            ComposerOutcome::TeamToggle => self.act(now, Action::ToggleTeam, effects),
+            ComposerOutcome::Ignored => {
+                if let Event::Key(key) = event
+                    && let Some(action) = self.keymap.action(key)
+                {
+                    self.act(now, action, effects);
+                }
+            }
+        }
+    }
+
+    fn answered(&mut self, now: Instant, answer: &Answer) {
+        if answer.late {
+            let text = format!(
+                "The request of {} was no longer waiting: the answer had no effect.",
+                answer.tool_name
+            );
+            self.notice(now, NoticeLevel::Warning, &text);
+        }
+    }
+
+    /// Ctrl+C never loses anything: it stops a turn, or puts the draft aside so that it can be had
+    /// back; only a second press leaves.
+    fn on_ctrl_c(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+        if self.quit_armed_until.is_some_and(|until| now < until) {
+            return self.quit(effects);
+        }
+        self.picker = None;
+        if self.turn.is_none() {
+            let key = Event::Key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL));
+            if self.composer.handle(now, &key) == ComposerOutcome::Exit {
+                self.quit(effects);
+            }
+            return;
+        }
+        self.interrupt(effects);
+        self.hint(now, "stopping · Ctrl+C again leaves", QUIT_WINDOW);
+        self.quit_armed_until = Some(now + QUIT_WINDOW);
+    }
+
+    fn on_mouse(&mut self, mouse: MouseEvent) {
+        match mouse.kind {
+            MouseEventKind::ScrollUp => self.transcript.scroll_lines(-WHEEL_LINES),
+            MouseEventKind::ScrollDown => self.transcript.scroll_lines(WHEEL_LINES),
+            MouseEventKind::Down(MouseButton::Left) => {
+                self.transcript.toggle_at(mouse.column, mouse.row);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn act(&mut self, now: Instant, action: Action, effects: &mut Vec<Effect>) {
+        match action {
+            Action::Interrupt => self.interrupt(effects),
+            Action::ScrollPageUp => self.transcript.page_up(),
+            Action::ScrollPageDown => self.transcript.page_down(),
+            Action::ScrollLineUp => self.transcript.scroll_lines(-1),
+            Action::ScrollLineDown => self.transcript.scroll_lines(1),
+            Action::ScrollTop => self.transcript.to_start(),
+            Action::ScrollBottom => self.transcript.to_end(),
+            Action::ToggleThinking => {
+                self.transcript.toggle_all_thinking();
+            }
+            Action::ToggleDetails => {
+                let open = !self.transcript.tool_details();
+                self.transcript.set_tool_details(open);
+            }
+            Action::FocusPreviousCell => {
+                self.transcript.focus_prev();
+            }
+            Action::FocusNextCell => {
+                self.transcript.focus_next();
+            }
+            Action::ToggleCell => {
+                self.transcript.toggle_focused();
+            }
+            Action::CopyAnswer => self.copy_answer(now, effects),
+            Action::OpenEditor => effects.push(Effect::OpenEditor(self.composer.editor_text())),
+            Action::Suspend => effects.push(Effect::Suspend),
+            Action::Redraw => effects.push(Effect::Redraw),
+            Action::SwapBackend => effects.push(Effect::Send(Command::SetBackend { name: None })),
+            Action::Help => self.show_help(now),
+            Action::FocusDialog => {
+                self.permissions.focus();
+            }
+            Action::ToggleTeam => self.hint(now, "There are no workers to show yet.", HINT),
+            Action::ToggleMouse => {
+                self.mouse = !self.mouse;
+                effects.push(Effect::CaptureMouse(self.mouse));
+                let text = if self.mouse {
+                    "mouse: wheel scrolls, click opens cells (Shift selects text)"
+                } else {
+                    "mouse: the terminal selects text; keys scroll"
+                };
+                self.hint(now, text, HINT);
+            }
+        }
+    }
+
+    pub(super) fn copy_answer(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+        let text = self.transcript.focused_text().or_else(|| self.transcript.last_answer());
+        match text {
+            Some(text) => effects.push(Effect::Copy(text)),
+            None => self.hint(now, "There is no answer to copy yet.", HINT),
+        }
+    }
+}
+
+fn is_ctrl_c(key: &KeyEvent) -> bool {
+    key.code == KeyCode::Char('c') && key.modifiers == KeyModifiers::CONTROL
+}

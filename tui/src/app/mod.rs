@@ -1,0 +1,290 @@
+//! The application state: `update` takes what happened and returns what should be done.
+//!
+//! Touches no clock, thread, file or channel: time is passed in, effects are data. The parts
+//! (transcript, composer, dialogs, status line) own their state; this room routes between them.
+
+mod command;
+mod input;
+mod picker;
+mod runtime;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use claw_runtime::NoticeLevel;
+use claw_runtime::driver::Command;
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::widgets::Widget;
+use tokio_util::sync::CancellationToken;
+
+use crate::composer::Composer;
+use crate::dialog::PermissionDialog;
+use crate::inbox::{Inbox, Signal};
+use crate::keymap::Keymap;
+use crate::markdown::CodeColours;
+use crate::sanitise;
+use crate::status::{Activity, StatusLine};
+use crate::theme::{ColourDepth, Theme};
+use crate::transcript::Transcript;
+use crate::view::{self, Layout, Wanted};
+
+use self::picker::OpenPicker;
+
+/// How long the second Ctrl+C may take.
+const QUIT_WINDOW: Duration = Duration::from_secs(2);
+
+/// How long a word in the status line stays.
+const HINT: Duration = Duration::from_secs(4);
+
+/// Lines of the conversation that stay in the terminal's scrollback on exit.
+const FAREWELL_LINES: usize = 5_000;
+
+/// Orders to the loop; the only way in which the application reaches the outside.
+#[derive(Debug)]
+pub enum Effect {
+    /// Order something from the runtime.
+    Send(Command),
+    /// Stop the turn that runs.
+    Cancel(CancellationToken),
+    /// Put text on the clipboard.
+    Copy(String),
+    /// Open the text in the person's editor; the result comes back through `App::editor_closed`.
+    OpenEditor(String),
+    /// Give the terminal back to the shell until SIGCONT.
+    Suspend,
+    /// Turn mouse capture on or off.
+    CaptureMouse(bool),
+    /// Paint every cell again.
+    Redraw,
+    /// Leave.
+    Quit,
+}
+
+/// What the application is started with.
+pub struct AppOptions {
+    pub theme: Theme,
+    pub depth: ColourDepth,
+    pub keymap: Keymap,
+    /// Where colours of code come from.
+    pub colours: Box<dyn CodeColours>,
+    /// Sent as soon as the runtime is ready.
+    pub first_prompt: Option<String>,
+    pub mouse: bool,
+}
+
+/// Everything on the screen.
+pub struct App {
+    theme: Theme,
+    /// What the terminal can show, for other themes.
+    depth: ColourDepth,
+    keymap: Keymap,
+    transcript: Transcript,
+    composer: Composer,
+    permissions: PermissionDialog,
+    picker: Option<OpenPicker>,
+    status: StatusLine,
+    /// Stops the turn (or compaction) that runs.
+    turn: Option<CancellationToken>,
+    /// What runs is a `/compact`, which ends without the events of a turn.
+    compacting: bool,
+    /// Prompts that wait for the end of the turn, oldest first.
+    queue: VecDeque<String>,
+    /// A second Ctrl+C before this leaves.
+    quit_armed_until: Option<Instant>,
+    /// The hint in the status line goes away then.
+    hint_until: Option<Instant>,
+    focused: bool,
+    mouse: bool,
+    session_id: Option<String>,
+    /// Where things were drawn last, for the mouse.
+    layout: Layout,
+}
+
+impl App {
+    /// The application and what it orders at once.
+    pub fn new(options: AppOptions) -> (Self, Vec<Effect>) {
+        let mut transcript = Transcript::new(options.theme.clone());
+        transcript.set_highlighter(options.colours);
+        let mut app = Self {
+            transcript,
+            composer: Composer::default(),
+            permissions: PermissionDialog::default(),
+            picker: None,
+            status: StatusLine::default(),
+            turn: None,
+            compacting: false,
+            queue: VecDeque::new(),
+            quit_armed_until: None,
+            hint_until: None,
+            focused: true,
+            mouse: options.mouse,
+            session_id: None,
+            layout: view::layout(Rect::ZERO, Wanted { notice: 0, composer: 1 }),
+            theme: options.theme,
+            depth: options.depth,
+            keymap: options.keymap,
+        };
+        let mut effects = Vec::new();
+        if let Some(prompt) = options.first_prompt {
+            app.submit(prompt, &mut effects);
+        }
+        (app, effects)
+    }
+
+    /// Takes one event and says what should be done.
+    pub fn update(&mut self, now: Instant, event: Inbox) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        match event {
+            Inbox::Terminal(event) => self.on_terminal(now, &event, &mut effects),
+            Inbox::Runtime(event) => self.on_runtime(now, event, &mut effects),
+            Inbox::Signal(Signal::End) => self.quit(&mut effects),
+            Inbox::Signal(Signal::Stop) => effects.push(Effect::Suspend),
+            // The loop has painted everything again; the composer keeps what it held.
+            Inbox::Signal(Signal::Continued) | Inbox::Wake => {}
+        }
+        effects
+    }
+
+    /// When something changes by itself next (elapsed time, dialog focus); none when idle.
+    pub fn next_deadline(&self, now: Instant) -> Option<Instant> {
+        // Nobody sees a counter in a window that is not in front.
+        let counters = self.focused.then(|| {
+            [self.status.next_deadline(now), self.transcript.next_deadline(now)]
+                .into_iter()
+                .flatten()
+                .min()
+        });
+        let timed =
+            [self.permissions.next_deadline(now), self.composer.next_deadline(), self.hint_until];
+        [counters.flatten()].into_iter().chain(timed).flatten().min()
+    }
+
+    /// Called when `next_deadline` has passed. True when something visible may have changed.
+    pub fn tick(&mut self, now: Instant) -> bool {
+        if self.hint_until.is_some_and(|until| until <= now) {
+            self.clear_hint();
+        }
+        self.permissions.tick(now);
+        self.composer.tick(now);
+        true
+    }
+
+    /// Draws the whole state. Costs the screen, not the transcript.
+    pub fn draw(&mut self, now: Instant, frame: &mut Frame<'_>) {
+        let area = frame.area();
+        if area.width < view::MINIMUM.0 || area.height < view::MINIMUM.1 {
+            Line::from("too small").render(area, frame.buffer_mut());
+            return;
+        }
+        let waits = self.permissions.is_waiting() && !self.permissions.is_focused();
+        let composer = self.composer.height(area.width, area.height / 3);
+        self.layout = view::layout(area, Wanted { notice: u16::from(waits), composer });
+        let layout = self.layout;
+        let buf = frame.buffer_mut();
+        self.transcript.draw(now, layout.transcript, buf);
+        self.draw_new_lines_marker(layout.transcript, buf);
+        self.permissions.draw_notice(layout.notice, buf, &self.theme);
+        let caret = self.composer.draw(layout.composer, buf, &self.theme);
+        let above = Rect { height: layout.composer.y.saturating_sub(area.y), ..area };
+        self.composer.draw_completion(
+            view::bottom(above, self.composer.completion_height(above.height)),
+            buf,
+            &self.theme,
+        );
+        self.status.draw(now, layout.status, buf, &self.theme);
+        let caret = if let Some(picker) = &mut self.picker {
+            picker.draw(above, buf, &self.theme)
+        } else if self.permissions.is_focused() {
+            self.permissions.draw(above, buf, &self.theme)
+        } else {
+            caret
+        };
+        // The terminal's own cursor stands where text goes; in a dialog without a field nowhere.
+        if let Some(caret) = caret {
+            frame.set_cursor_position(caret);
+        }
+    }
+
+    /// The external editor returned this text, or failed with a message.
+    pub fn editor_closed(&mut self, now: Instant, result: Result<String, String>) {
+        match result {
+            Ok(text) => self.composer.set_from_editor(&text),
+            Err(message) => self.notice(now, NoticeLevel::Warning, &message),
+        }
+    }
+
+    /// What is left in the normal scrollback on exit: the conversation as styled lines of `width`.
+    pub fn farewell(&mut self, now: Instant, width: u16) -> Vec<Line<'static>> {
+        self.transcript.farewell_lines(now, width, FAREWELL_LINES)
+    }
+
+    /// The session to name in the resume command; none when nothing was said.
+    pub fn resumable_session(&self) -> Option<&str> {
+        (!self.transcript.is_empty()).then_some(self.session_id.as_deref()).flatten()
+    }
+
+    /// Sends a prompt, or queues it while a turn runs.
+    fn submit(&mut self, text: String, effects: &mut Vec<Effect>) {
+        self.transcript.push_user(&text, self.turn.is_some());
+        if self.turn.is_some() {
+            self.queue.push_back(text);
+            return;
+        }
+        self.start(text, effects);
+    }
+
+    fn start(&mut self, text: String, effects: &mut Vec<Effect>) {
+        let cancel = CancellationToken::new();
+        self.begin(cancel.clone());
+        effects.push(Effect::Send(Command::Submit { input: text, cancel }));
+    }
+
+    /// Stops what runs; the outcome comes as an event.
+    fn interrupt(&mut self, effects: &mut Vec<Effect>) {
+        if let Some(cancel) = &self.turn {
+            effects.push(Effect::Cancel(cancel.clone()));
+            self.status.set_activity(Activity::Stopping);
+        }
+    }
+
+    fn quit(&mut self, effects: &mut Vec<Effect>) {
+        if let Some(cancel) = &self.turn {
+            effects.push(Effect::Cancel(cancel.clone()));
+        }
+        effects.push(Effect::Quit);
+    }
+
+    /// A word in the status line that goes away by itself.
+    fn hint(&mut self, now: Instant, text: &str, lasts: Duration) {
+        self.status.set_hint(Some(sanitise::single_line(text).into_owned()));
+        self.hint_until = Some(now + lasts);
+    }
+
+    fn clear_hint(&mut self) {
+        self.status.set_hint(None);
+        self.hint_until = None;
+        self.quit_armed_until = None;
+    }
+
+    fn draw_new_lines_marker(&self, area: Rect, buf: &mut Buffer) {
+        if self.transcript.following() || area.height < 2 {
+            return;
+        }
+        let below = self.transcript.new_lines_below();
+        let text = match below {
+            0 => " End: Ctrl+End ".to_owned(),
+            1 => " 1 new line · Ctrl+End ".to_owned(),
+            n => format!(" {n} new lines · Ctrl+End "),
+        };
+        let width = (text.chars().count() as u16).min(area.width);
+        let x = area.right().saturating_sub(width);
+        let y = area.bottom().saturating_sub(1);
+        buf.set_stringn(x, y, text, usize::from(width), self.theme.selected);
+    }
+}

@@ -1,0 +1,136 @@
+//! What the runtime tells, and which part shows it.
+
+use std::time::Instant;
+
+use claw_runtime::TuiEvent;
+use claw_runtime::conversation::TurnStop;
+use claw_runtime::driver::{Command, RuntimeStatus};
+use claw_runtime::session::SessionView;
+use tokio_util::sync::CancellationToken;
+
+use super::{App, Effect};
+use crate::commands::Vocabulary;
+use crate::status::Activity;
+use crate::theme::Theme;
+
+impl App {
+    pub(super) fn on_runtime(&mut self, now: Instant, event: TuiEvent, effects: &mut Vec<Effect>) {
+        self.note_activity(now, &event);
+        self.transcript.apply(now, &event);
+        match event {
+            TuiEvent::PermissionRequired { request, reply } => {
+                self.permissions.push(request, reply, now);
+            }
+            TuiEvent::PermissionRetired { id, .. } => {
+                self.permissions.retire(id, now);
+                if self.permissions.is_empty() && *self.status.activity() == Activity::Asking {
+                    self.status.set_activity(Activity::Waiting);
+                }
+            }
+            TuiEvent::UsageUpdate { report, .. } => self.status.set_usage(report),
+            TuiEvent::StatusChanged { status } => self.set_status(status),
+            TuiEvent::SessionOpened { view } => self.open_session(&view),
+            TuiEvent::SessionsListed { sessions, now_ms } => {
+                self.pick_session(now, &sessions, now_ms);
+            }
+            TuiEvent::TurnCompleted { summary } => {
+                self.turn_ended(summary.stop == TurnStop::Cancelled, effects);
+            }
+            TuiEvent::TurnFailed { .. } => self.turn_ended(true, effects),
+            TuiEvent::Compacted { .. } if self.compacting => self.turn_ended(false, effects),
+            TuiEvent::RuntimeEnded => {
+                self.turn = None;
+                self.status.set_activity(Activity::Ended);
+            }
+            _ => {}
+        }
+    }
+
+    /// The status line's word for what is going on.
+    fn note_activity(&mut self, now: Instant, event: &TuiEvent) {
+        let activity = match event {
+            TuiEvent::TurnStarted { .. } => return self.status.turn_started(now),
+            TuiEvent::Retrying { attempt, max_attempts, wait, reason } => {
+                return self.status.retrying(now, *attempt, *max_attempts, *wait, reason);
+            }
+            TuiEvent::Stalled { silent_for } => return self.status.stalled(*silent_for),
+            TuiEvent::TextDelta { .. } => Activity::Writing,
+            TuiEvent::ThinkingStarted | TuiEvent::ThinkingDelta { .. } => Activity::Thinking,
+            TuiEvent::ThinkingEnded { .. }
+            | TuiEvent::ToolEnded { .. }
+            | TuiEvent::ToolResult { .. } => Activity::Waiting,
+            TuiEvent::ToolUseStarted { name, .. } => Activity::Preparing(name.clone()),
+            TuiEvent::ToolStarted { name, .. } => Activity::Running(name.clone()),
+            TuiEvent::PermissionRequired { .. } => Activity::Asking,
+            TuiEvent::Compacting { .. } => Activity::Compacting,
+            TuiEvent::HookStarted { command, .. } => Activity::Hook(command.clone()),
+            _ => return,
+        };
+        // While the person waits for the turn to stop, late events must not look like progress.
+        if *self.status.activity() != Activity::Stopping {
+            self.status.set_activity(activity);
+        }
+    }
+
+    /// The turn is over. What waited goes next; after a stop or a failure it comes back into the
+    /// composer instead, because it was written for a turn that went well.
+    fn turn_ended(&mut self, stopped: bool, effects: &mut Vec<Effect>) {
+        self.turn = None;
+        self.compacting = false;
+        self.composer.set_busy(false);
+        self.permissions.clear();
+        self.status.turn_ended();
+        if stopped {
+            let waiting: Vec<String> = self.queue.drain(..).collect();
+            while self.transcript.take_queued().is_some() {}
+            if !waiting.is_empty() {
+                let draft = self.composer.text();
+                let kept = waiting.join("\n");
+                let text = if draft.is_empty() { kept } else { format!("{kept}\n{draft}") };
+                self.composer.set_text(&text);
+            }
+        } else if let Some(next) = self.queue.pop_front() {
+            self.start(next, effects);
+        }
+    }
+
+    fn set_status(&mut self, status: RuntimeStatus) {
+        self.composer.set_vocabulary(Vocabulary {
+            models: status.models.clone(),
+            themes: Theme::names().map(str::to_owned).collect(),
+            backends: status.backends.clone(),
+            sessions: Vec::new(),
+        });
+        self.status.set_runtime(status);
+    }
+
+    fn open_session(&mut self, view: &SessionView) {
+        self.session_id = Some(view.id.clone());
+        self.transcript.load(view);
+        self.composer.load_history(view.prompt_history.clone());
+    }
+
+    /// A retry, a compaction: something that runs and can be stopped like a turn. False when a turn
+    /// runs already; the line that asked for it is given back then.
+    pub(super) fn run(
+        &mut self,
+        line: &str,
+        effects: &mut Vec<Effect>,
+        command: impl FnOnce(CancellationToken) -> Command,
+    ) -> bool {
+        if self.turn.is_some() {
+            self.composer.refuse(line, "wait for the end of the turn, or stop it with Esc");
+            return false;
+        }
+        let cancel = CancellationToken::new();
+        self.begin(cancel.clone());
+        effects.push(Effect::Send(command(cancel)));
+        true
+    }
+
+    /// Something runs from now on.
+    pub(super) fn begin(&mut self, cancel: CancellationToken) {
+        self.turn = Some(cancel);
+        self.composer.set_busy(true);
+    }
+}

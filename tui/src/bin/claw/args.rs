@@ -1,0 +1,185 @@
+//! What the person may type after `claw`. Forms and names follow claw-code.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use claw_runtime::permissions::PermissionMode;
+
+/// A terminal for coding agents.
+#[derive(Debug, Parser)]
+#[command(name = "claw", version, about, long_about = None, args_conflicts_with_subcommands = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Option<Form>,
+
+    /// Run one turn without a screen and print the answer
+    #[arg(short, long, value_name = "PROMPT", num_args = 0..=1, default_missing_value = "-")]
+    print: Option<String>,
+
+    /// Prompt for one turn without a screen (the same as -p)
+    #[arg(value_name = "PROMPT")]
+    prompt: Option<String>,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Subcommand)]
+enum Form {
+    /// Talk to the agent on a full screen (also what `claw` alone does)
+    Tui {
+        /// Sent at once
+        prompt: Option<String>,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Run one turn without a screen and print the answer
+    Prompt {
+        /// `-` or nothing: read it from standard input
+        prompt: Option<String>,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+/// Options of every form.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Common {
+    /// Backend; without it the first that is configured
+    #[arg(long, value_enum)]
+    pub backend: Option<BackendName>,
+
+    /// Model or alias
+    #[arg(long)]
+    pub model: Option<String>,
+
+    /// read-only, workspace-write, danger-full-access, prompt or allow
+    #[arg(long, value_name = "MODE")]
+    pub permission_mode: Option<PermissionMode>,
+
+    /// The same as --permission-mode danger-full-access
+    #[arg(long, visible_alias = "skip-permissions", conflicts_with = "permission_mode")]
+    pub dangerously_skip_permissions: bool,
+
+    /// Continue a session: an id, the beginning of one, a path, or `latest` (also without a value)
+    #[arg(long, value_name = "SESSION", num_args = 0..=1, default_missing_value = "latest")]
+    pub resume: Option<String>,
+
+    /// Work in this folder
+    #[arg(short = 'C', long = "cwd", value_name = "DIR")]
+    pub cwd: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BackendName {
+    Anthropic,
+    Openai,
+    Xai,
+    Dashscope,
+    Ollama,
+    Demo,
+}
+
+impl BackendName {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::Openai => "openai",
+            Self::Xai => "xai",
+            Self::Dashscope => "dashscope",
+            Self::Ollama => "ollama",
+            Self::Demo => "demo",
+        }
+    }
+}
+
+/// What to do, with everything it needs.
+pub enum Task {
+    Interactive(Options),
+    Headless(Options),
+}
+
+pub struct Options {
+    pub common: Common,
+    /// Headless: `None` or `-` mean standard input.
+    pub prompt: Option<String>,
+}
+
+impl Cli {
+    pub fn task(self) -> Task {
+        match (self.command, self.print, self.prompt) {
+            (Some(Form::Tui { prompt, common }), ..) => {
+                Task::Interactive(Options { common, prompt })
+            }
+            (Some(Form::Prompt { prompt, common }), ..) => {
+                Task::Headless(Options { common, prompt })
+            }
+            (None, Some(print), prompt) => {
+                let prompt = if print == "-" { prompt } else { Some(print) };
+                Task::Headless(Options { common: self.common, prompt })
+            }
+            (None, None, Some(prompt)) => {
+                Task::Headless(Options { common: self.common, prompt: Some(prompt) })
+            }
+            (None, None, None) => Task::Interactive(Options { common: self.common, prompt: None }),
+        }
+    }
+}
+
+impl Common {
+    /// The mode asked for on the command line.
+    pub fn mode(&self) -> Option<PermissionMode> {
+        if self.dangerously_skip_permissions {
+            Some(PermissionMode::DangerFullAccess)
+        } else {
+            self.permission_mode
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn parse(line: &str) -> Task {
+        Cli::try_parse_from(line.split_whitespace()).unwrap().task()
+    }
+
+    #[test]
+    fn the_argument_table_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_form_finds_its_task() {
+        for (line, interactive, prompt) in [
+            ("claw", true, None),
+            ("claw tui", true, None),
+            ("claw tui hello", true, Some("hello")),
+            ("claw tui --resume", true, None),
+            ("claw -p hello", false, Some("hello")),
+            ("claw -p", false, None),
+            ("claw hello", false, Some("hello")),
+            ("claw prompt hello", false, Some("hello")),
+            ("claw prompt", false, None),
+        ] {
+            let (is_interactive, options) = match parse(line) {
+                Task::Interactive(options) => (true, options),
+                Task::Headless(options) => (false, options),
+            };
+            assert_eq!(is_interactive, interactive, "{line}");
+            assert_eq!(options.prompt.as_deref(), prompt, "{line}");
+        }
+    }
+
+    #[test]
+    fn resume_without_a_value_means_latest() {
+        let Task::Interactive(options) = parse("claw tui --resume") else { panic!("interactive") };
+        assert_eq!(options.common.resume.as_deref(), Some("latest"));
+        let Task::Interactive(options) = parse("claw tui --resume session-1") else {
+            panic!("interactive")
+        };
+        assert_eq!(options.common.resume.as_deref(), Some("session-1"));
+    }
+}

@@ -1,0 +1,58 @@
+//! Putting text on the clipboard with a helper program, or into a file where nothing else works.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::thread;
+
+use claw_tui::terminal::clipboard::{Copied, Helper};
+
+/// Copies on a thread of its own, so that a helper that hangs holds up nothing, and tells in words
+/// what came of it. `asked`: the terminal was asked already.
+pub fn copy_in_background(
+    text: String,
+    asked: bool,
+    helpers: Vec<Helper>,
+    tell: impl FnOnce(String) + Send + 'static,
+) {
+    let spawned = thread::Builder::new().name("clipboard".to_owned()).spawn(move || {
+        tell(copy(&text, asked, &helpers).message());
+    });
+    if let Err(error) = spawned {
+        tracing::warn!(%error, "no thread for the clipboard");
+    }
+}
+
+fn copy(text: &str, asked: bool, helpers: &[Helper]) -> Copied {
+    for helper in helpers {
+        if by_helper(text, helper) {
+            return Copied::ByHelper(helper.program);
+        }
+    }
+    if asked {
+        return Copied::AskedTerminal;
+    }
+    match in_file(text) {
+        Ok(path) => Copied::InFile(path),
+        Err(error) => Copied::Failed(error.to_string()),
+    }
+}
+
+/// True when the helper took the text and said so.
+fn by_helper(text: &str, helper: &Helper) -> bool {
+    let child = Command::new(helper.program)
+        .args(helper.arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let Ok(mut child) = child else { return false };
+    let written =
+        child.stdin.take().is_some_and(|mut stdin| stdin.write_all(text.as_bytes()).is_ok());
+    child.wait().is_ok_and(|status| status.success()) && written
+}
+
+fn in_file(text: &str) -> std::io::Result<std::path::PathBuf> {
+    let mut file = tempfile::Builder::new().prefix("claw-copy-").suffix(".md").tempfile()?;
+    file.write_all(text.as_bytes())?;
+    file.keep().map(|(_, path)| path).map_err(|error| error.error)
+}

@@ -1,0 +1,40 @@
+//! The person's own editor on the draft.
+
+use std::io::{Read, Seek, Write};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+/// Opens the text in `$VISUAL`, `$EDITOR` or `vi` and returns what was saved. The terminal must
+/// have been given back before.
+pub fn edit(text: &str) -> Result<String> {
+    let editor = ["VISUAL", "EDITOR"]
+        .into_iter()
+        .filter_map(|name| std::env::var(name).ok())
+        .find(|editor| !editor.trim().is_empty())
+        .unwrap_or_else(|| "vi".to_owned());
+    // Created with mode 0600: a draft may hold what others must not read.
+    let mut file = tempfile::Builder::new()
+        .prefix("claw-draft-")
+        .suffix(".md")
+        .tempfile()
+        .context("cannot make a file for the editor")?;
+    file.write_all(text.as_bytes()).context("cannot write the draft for the editor")?;
+    let mut words = editor.split_whitespace();
+    let program = words.next().unwrap_or("vi");
+    let status =
+        Command::new(program).args(words).arg(file.path()).status().with_context(|| {
+            format!("cannot start the editor \"{editor}\"; set VISUAL or EDITOR")
+        })?;
+    if !status.success() {
+        bail!("the editor ended with {status}; the draft is as it was");
+    }
+    // Many editors replace the file, so it is read by its name again.
+    let mut saved = String::new();
+    let mut reopened = std::fs::File::open(file.path()).context("the draft is gone")?;
+    reopened
+        .rewind()
+        .and_then(|()| reopened.read_to_string(&mut saved).map(drop))
+        .context("the saved draft cannot be read")?;
+    Ok(saved)
+}

@@ -1,0 +1,206 @@
+//! The composition root: settings, back-ends, session and tools become one driver.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use claw_runtime::StreamSink;
+use claw_runtime::api::anthropic::{AnthropicClient, AnthropicConfig};
+use claw_runtime::api::demo::{self, DemoClient};
+use claw_runtime::api::models::{self, Provider};
+use claw_runtime::api::openai::{OpenAiClient, OpenAiConfig, Preset};
+use claw_runtime::api::{ApiClient, ApiError};
+use claw_runtime::compact;
+use claw_runtime::conversation::ConversationRuntime;
+use claw_runtime::driver::{Backend, BackendFacts, BackendRow, Backends, Driver, DriverParts};
+use claw_runtime::permissions::{PermissionMode, PermissionPrompter};
+use claw_runtime::prompt::system_prompt;
+use claw_runtime::redact::Redactor;
+use claw_runtime::session::SessionStore;
+use claw_runtime::settings::Settings;
+use claw_runtime::tools::{ToolExecutor, ToolRegistry};
+use claw_runtime::usage::UsageTracker;
+
+use crate::args::Common;
+
+/// Where the program works and what is set for it there.
+pub struct Workspace {
+    pub root: PathBuf,
+    pub settings: Settings,
+}
+
+impl Workspace {
+    /// The folder named on the command line or the current one, which becomes the current one.
+    pub fn enter(common: &Common) -> Result<Self> {
+        if let Some(folder) = &common.cwd {
+            std::env::set_current_dir(folder)
+                .with_context(|| format!("cannot work in {}", folder.display()))?;
+        }
+        let root = std::env::current_dir().context("the current folder is gone")?;
+        let settings = Settings::load(&root, &environment);
+        Ok(Self { root, settings })
+    }
+}
+
+/// One variable of the environment; empty ones count as unset.
+pub fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// The person's own settings folder.
+pub fn config_home() -> Option<PathBuf> {
+    environment("CLAW_CONFIG_HOME")
+        .map(PathBuf::from)
+        .or_else(|| environment("HOME").map(|home| PathBuf::from(home).join(".claw")))
+}
+
+/// The driver, from everything that was asked for. Runs on the runtime thread.
+pub fn driver(
+    workspace: Workspace,
+    common: &Common,
+    sink: Arc<dyn StreamSink>,
+    prompter: Arc<dyn PermissionPrompter>,
+) -> Result<Driver> {
+    let Workspace { root, settings } = workspace;
+    let mut backends = Backends::new(rows(&settings));
+    let backend = open_backend(&mut backends, common, &settings)?;
+    let redactor = Redactor::from_env(std::iter::empty::<String>());
+    let scrubber = redactor.clone();
+    let store = SessionStore::open(&root)?
+        .with_scrub(Arc::new(move |text: &str| scrubber.redact(text).into_owned()));
+    let (session, resumed) = match &common.resume {
+        Some(reference) => (store.resume(reference)?, true),
+        None => (store.create(&backend.model), false),
+    };
+    let prompt = system_prompt(&root, &environment);
+    let mode = permission_mode(common, &settings)?;
+    let usage = UsageTracker::from_session(session.session()).with_prices(settings.prices());
+    let tools: Box<dyn ToolExecutor> = Box::new(ToolRegistry::new(&root, redactor)?);
+    let mut conversation = ConversationRuntime::new(session, backend.client, tools, backend.model)
+        .with_system_prompt(prompt.blocks)
+        .with_permission_mode(mode)
+        .with_usage(usage)
+        .with_auto_compaction_input_tokens_threshold(compact::auto_compaction_threshold(
+            &environment,
+        ));
+    conversation.set_context_window(backend.context_window);
+    let mut warnings = settings.warnings();
+    warnings.extend(prompt.warnings);
+    Ok(Driver::new(DriverParts {
+        conversation,
+        store,
+        backends,
+        backend: BackendFacts { name: backend.name, note: backend.note },
+        config: settings.rows(),
+        sink,
+        prompter,
+        resumed,
+        warnings,
+    }))
+}
+
+fn open_backend(
+    backends: &mut Backends,
+    common: &Common,
+    settings: &Settings,
+) -> Result<Backend, ApiError> {
+    let model = common.model.clone().or_else(|| settings.model());
+    let named = common.backend.map(|name| name.as_str().to_owned()).or_else(|| settings.backend());
+    match named {
+        Some(name) => backends.open(&name, model.as_deref()),
+        None => backends.open_first(model.as_deref()),
+    }
+}
+
+/// Command line, then environment, then settings, then the default.
+fn permission_mode(common: &Common, settings: &Settings) -> Result<PermissionMode> {
+    if let Some(mode) = common.mode() {
+        return Ok(mode);
+    }
+    if let Some(value) = environment("RUSTY_CLAUDE_PERMISSION_MODE") {
+        return value.parse().context("RUSTY_CLAUDE_PERMISSION_MODE");
+    }
+    Ok(settings.permission_mode().unwrap_or(PermissionMode::WorkspaceWrite))
+}
+
+/// The back-ends in order of preference. One row adds one.
+fn rows(settings: &Settings) -> Vec<BackendRow> {
+    let aliases = settings.aliases();
+    let mut rows = vec![anthropic(aliases.clone())];
+    rows.extend(Preset::ALL.map(|preset| chat(preset, aliases.clone())));
+    rows.push(demo());
+    rows
+}
+
+type Aliases = BTreeMap<String, String>;
+
+fn anthropic(aliases: Aliases) -> BackendRow {
+    let configured = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"]
+        .iter()
+        .any(|name| environment(name).is_some());
+    BackendRow {
+        name: "anthropic",
+        configured,
+        models: known_models(Provider::Anthropic),
+        open: Box::new(move |model| {
+            let client = AnthropicClient::new(AnthropicConfig::from_env(&environment)?)?;
+            let model = resolve(model.unwrap_or(models::DEFAULT_MODEL), &aliases);
+            Ok(backend("anthropic", Box::new(client), model))
+        }),
+    }
+}
+
+/// A provider that speaks chat completions.
+fn chat(preset: Preset, aliases: Aliases) -> BackendRow {
+    BackendRow {
+        name: preset.name(),
+        configured: preset.is_configured(&environment),
+        models: known_models(preset.provider()),
+        open: Box::new(move |model| {
+            let config = OpenAiConfig::from_env(preset, &environment)?;
+            let model = model
+                .or(preset.default_model())
+                .ok_or_else(|| ApiError::NoModel { backend: preset.name() })?;
+            let client = OpenAiClient::new(config)?;
+            Ok(backend(preset.name(), Box::new(client), resolve(model, &aliases)))
+        }),
+    }
+}
+
+fn demo() -> BackendRow {
+    BackendRow {
+        name: "demo",
+        configured: true,
+        models: vec![demo::MODEL.to_owned()],
+        open: Box::new(|_| {
+            let pace = environment("CLAW_DEMO_PACE_MS")
+                .and_then(|ms| ms.parse().ok())
+                .map_or(demo::DEFAULT_PACE, Duration::from_millis);
+            Ok(Backend {
+                note: Some(demo::NOTE.to_owned()),
+                ..backend("demo", Box::new(DemoClient::new(pace)?), demo::MODEL.to_owned())
+            })
+        }),
+    }
+}
+
+fn backend(name: &str, client: Box<dyn ApiClient>, model: String) -> Backend {
+    let context_window = models::context_window(&model);
+    Backend { name: name.to_owned(), client, model, context_window, note: None }
+}
+
+/// The person's own aliases first, then the built-in ones.
+fn resolve(model: &str, aliases: &Aliases) -> String {
+    let model = aliases.get(model).map_or(model, String::as_str);
+    models::resolve_alias(model).to_owned()
+}
+
+fn known_models(provider: Provider) -> Vec<String> {
+    models::MODELS
+        .iter()
+        .filter(|model| model.provider == provider)
+        .map(|model| model.id.to_owned())
+        .collect()
+}
