@@ -1,3 +1,4 @@
 //! End-to-end tests, one binary: linking dominates.
 
+mod architecture;
 mod wire;

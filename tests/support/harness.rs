@@ -1,0 +1,426 @@
+//! Runs the real `claw` on a real pseudo-terminal and looks at it as a person would.
+//!
+//! Each run has a home and a workspace of its own and none of the caller's credentials. Waiting
+//! means waiting for output, bounded by [`PATIENCE`]; a wait that fails shows the screen.
+
+#![allow(clippy::expect_used, reason = "support code fails the test that uses it by panicking")]
+#![allow(clippy::missing_panics_doc, reason = "panicking is how a test fails")]
+
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use portable_pty::{CommandBuilder, ExitStatus, MasterPty, PtySize, SlavePty, native_pty_system};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::mock_api::PATIENCE;
+use crate::screen::{Modes, Screen};
+
+/// The program under test, built once. `CLAW_TEST_BINARY` names another one.
+pub fn claw_binary() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| {
+        if let Some(path) = std::env::var_os("CLAW_TEST_BINARY") {
+            return path.into();
+        }
+        // <target>/<profile>/deps/<this test>
+        let test = std::env::current_exe().expect("the test knows its own file");
+        let profile = test.parent().and_then(Path::parent).expect("a test lies in deps/");
+        let target = profile.parent().expect("a profile lies in the target folder");
+        let mut build = Command::new(env!("CARGO"));
+        build.args(["build", "--quiet", "-p", "claw-tui", "--bin", "claw", "--target-dir"]);
+        build.arg(target).current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+        if profile.ends_with("release") {
+            build.arg("--release");
+        }
+        assert!(build.status().expect("cargo runs").success(), "building claw failed");
+        profile.join("claw")
+    })
+}
+
+/// What to run, before it runs.
+pub struct Harness {
+    arguments: Vec<String>,
+    environment: Vec<(String, String)>,
+    size: (u16, u16),
+    home: TempDir,
+    workspace: TempDir,
+}
+
+impl Default for Harness {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Harness {
+    /// `claw tui` on 120 columns and 40 rows, in an empty workspace and an empty home.
+    pub fn new() -> Self {
+        Self {
+            arguments: vec!["tui".to_owned()],
+            environment: vec![("TERM".to_owned(), "xterm-256color".to_owned())],
+            size: (120, 40),
+            home: tempfile::tempdir().expect("a temporary home"),
+            workspace: tempfile::tempdir().expect("a temporary workspace"),
+        }
+    }
+
+    #[must_use]
+    pub fn size(mut self, columns: u16, rows: u16) -> Self {
+        self.size = (columns, rows);
+        self
+    }
+
+    /// Adds an argument.
+    #[must_use]
+    pub fn arg(mut self, argument: impl Into<String>) -> Self {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    /// Sets a variable of the environment, which is otherwise nearly empty.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.environment.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Writes a file into the workspace, or an executable one into the home.
+    #[must_use]
+    pub fn file(self, path: &str, content: &str) -> Self {
+        write_file(&self.workspace.path().join(path), content);
+        self
+    }
+
+    pub fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    pub fn workspace(&self) -> &Path {
+        self.workspace.path()
+    }
+
+    /// Writes an executable script into the home and returns its path.
+    pub fn script(&self, name: &str, content: &str) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt;
+        let path = self.home.path().join(name);
+        write_file(&path, content);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))
+            .expect("a script can be made executable");
+        path
+    }
+
+    /// Starts it as the only program of the terminal.
+    pub fn start(self) -> Running {
+        let mut command = CommandBuilder::new(claw_binary());
+        command.args(&self.arguments);
+        self.spawn(command)
+    }
+
+    /// Starts it as a job of a shell that says `[back]` when it has the terminal again and then
+    /// runs these commands.
+    pub fn start_as_job(self, afterwards: &str) -> Running {
+        let mut script = format!("set -m; '{}'", claw_binary().display());
+        for argument in &self.arguments {
+            let _ = write!(script, " '{argument}'");
+        }
+        let _ = write!(script, "; echo '[back]'; {afterwards}");
+        let mut command = CommandBuilder::new("bash");
+        command.args(["--norc", "--noprofile", "-c", &script]);
+        self.spawn(command)
+    }
+
+    fn spawn(self, mut command: CommandBuilder) -> Running {
+        command.env_clear();
+        for name in ["PATH", "LLVM_PROFILE_FILE"] {
+            if let Some(value) = std::env::var_os(name) {
+                command.env(name, value);
+            }
+        }
+        command.env("HOME", self.home.path());
+        command.cwd(self.workspace.path());
+        for (name, value) in &self.environment {
+            command.env(name, value);
+        }
+        let (columns, rows) = self.size;
+        let pty = native_pty_system().openpty(pty_size(columns, rows)).expect("a pty");
+        let line_before = line_settings(&*pty.master);
+        let mut child = pty.slave.spawn_command(command).expect("claw starts");
+        let shared = Arc::new(Shared {
+            seen: Mutex::new(Seen {
+                screen: Screen::new(columns, rows),
+                log: Vec::new(),
+                exit: None,
+            }),
+            changed: Condvar::new(),
+            hang_up: AtomicBool::new(false),
+        });
+        let reader = pty.master.try_clone_reader().expect("a reader");
+        let pid = child.process_id().and_then(|pid| i32::try_from(pid).ok());
+        let waiter = Arc::clone(&shared);
+        thread::spawn(move || {
+            let status = child.wait().expect("the exit status of claw");
+            waiter.lock().exit = Some(status);
+            waiter.changed.notify_all();
+        });
+        let follower = Arc::clone(&shared);
+        Running {
+            shared,
+            follower: Some(thread::spawn(move || follower.follow(reader))),
+            writer: Some(pty.master.take_writer().expect("a writer")),
+            pty: Some((pty.master, pty.slave)),
+            pid: pid.and_then(Pid::from_raw).expect("a process id"),
+            line_before,
+            home: self.home,
+            workspace: self.workspace,
+        }
+    }
+}
+
+fn write_file(path: &Path, content: &str) {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).expect("a folder in a temporary folder");
+    }
+    std::fs::write(path, content).expect("a file in a temporary folder");
+}
+
+fn pty_size(cols: u16, rows: u16) -> PtySize {
+    PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }
+}
+
+/// The line settings, in a form that shows every bit of them.
+fn line_settings(master: &dyn MasterPty) -> String {
+    format!("{:?}", master.get_termios())
+}
+
+struct Shared {
+    seen: Mutex<Seen>,
+    changed: Condvar,
+    hang_up: AtomicBool,
+}
+
+/// Everything that came out so far.
+pub struct Seen {
+    pub screen: Screen,
+    /// All bytes since the start.
+    pub log: Vec<u8>,
+    exit: Option<ExitStatus>,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn follow(&self, mut reader: Box<dyn Read + Send>) {
+        let mut buffer = [0_u8; 16 * 1024];
+        // Ends with an error when the last program on the terminal has gone.
+        while let Ok(count @ 1..) = reader.read(&mut buffer) {
+            let mut seen = self.lock();
+            seen.screen.feed(&buffer[..count]);
+            seen.log.extend_from_slice(&buffer[..count]);
+            drop(seen);
+            self.changed.notify_all();
+            if self.hang_up.load(Ordering::SeqCst) {
+                return;
+            }
+        }
+    }
+}
+
+/// A running program on its terminal.
+pub struct Running {
+    shared: Arc<Shared>,
+    follower: Option<thread::JoinHandle<()>>,
+    writer: Option<Box<dyn Write + Send>>,
+    pty: Option<(Box<dyn MasterPty + Send>, Box<dyn SlavePty + Send>)>,
+    pid: Pid,
+    line_before: String,
+    home: TempDir,
+    workspace: TempDir,
+}
+
+impl Running {
+    pub fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    pub fn workspace(&self) -> &Path {
+        self.workspace.path()
+    }
+
+    /// The visible text.
+    pub fn text(&self) -> String {
+        self.shared.lock().screen.text()
+    }
+
+    /// Looks at everything that came out so far.
+    pub fn look<T>(&self, look: impl FnOnce(&Seen) -> T) -> T {
+        look(&self.shared.lock())
+    }
+
+    /// Waits until the screen shows this text.
+    #[track_caller]
+    pub fn wait_for(&self, text: &str) {
+        self.wait_until(text, |seen| seen.screen.text().contains(text));
+    }
+
+    /// Waits until the screen no longer shows this text.
+    #[track_caller]
+    pub fn wait_gone(&self, text: &str) {
+        self.wait_until(&format!("no {text}"), |seen| !seen.screen.text().contains(text));
+    }
+
+    /// Waits until this holds; `what` says in a failure what was waited for.
+    #[track_caller]
+    pub fn wait_until(&self, what: &str, holds: impl Fn(&Seen) -> bool) {
+        if !self.holds_within(PATIENCE, holds) {
+            let seen = self.shared.lock();
+            panic!(
+                "waited for: {what}\nexit: {:?}\nmodes: {:?}\nscreen:\n{}",
+                seen.exit,
+                seen.screen.modes,
+                seen.screen.text()
+            );
+        }
+    }
+
+    /// True as soon as this holds, false when it does not within the limit.
+    pub fn holds_within(&self, limit: Duration, holds: impl Fn(&Seen) -> bool) -> bool {
+        let until = Instant::now() + limit;
+        let mut seen = self.shared.lock();
+        while !holds(&seen) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            let waited = self.shared.changed.wait_timeout(seen, left);
+            seen = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+
+    /// Waits until nothing came out for this long.
+    #[track_caller]
+    pub fn wait_quiet(&self, window: Duration) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let before = self.look(|seen| seen.log.len());
+            if !self.holds_within(window, |seen| seen.log.len() != before) {
+                return;
+            }
+            assert!(Instant::now() < until, "never quiet; screen:\n{}", self.text());
+        }
+    }
+
+    /// Bytes that came out while this long passed.
+    pub fn bytes_within(&self, window: Duration) -> usize {
+        let before = self.look(|seen| seen.log.len());
+        self.holds_within(window, |_| false);
+        self.look(|seen| seen.log.len()) - before
+    }
+
+    /// Types these bytes.
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        let writer = self.writer.as_mut().expect("the terminal is open");
+        writer.write_all(bytes.as_ref()).and_then(|()| writer.flush()).expect("typing works");
+    }
+
+    /// Pastes as a terminal with bracketed paste does.
+    pub fn paste(&mut self, text: &str) {
+        self.send(format!("\x1b[200~{text}\x1b[201~"));
+    }
+
+    /// Changes the size of the terminal window.
+    pub fn resize(&self, columns: u16, rows: u16) {
+        let (master, _) = self.pty.as_ref().expect("the terminal is open");
+        self.shared.lock().screen.resize(columns, rows);
+        master.resize(pty_size(columns, rows)).expect("the pty takes a size");
+    }
+
+    /// Sends a signal to the process that was started.
+    pub fn signal(&self, signal: Signal) {
+        kill_process(self.pid, signal).expect("the process is there");
+    }
+
+    /// The process id of what was started.
+    pub fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// Child processes of a process.
+    pub fn children(&self, of: Pid) -> Vec<Pid> {
+        let path = format!("/proc/{0}/task/{0}/children", of.as_raw_nonzero());
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        text.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
+    }
+
+    /// How often the process gave up the processor by itself so far: its wake-ups.
+    pub fn wakeups(&self) -> u64 {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.pid.as_raw_nonzero()))
+            .expect("the process is there");
+        let count = |task: std::io::Result<std::fs::DirEntry>| -> Option<u64> {
+            let status = std::fs::read_to_string(task.ok()?.path().join("status")).ok()?;
+            let line = status.lines().find(|line| line.starts_with("voluntary_ctxt_switches"))?;
+            line.split_whitespace().nth(1)?.parse().ok()
+        };
+        tasks.filter_map(count).sum()
+    }
+
+    /// Closes the terminal window.
+    pub fn hang_up(&mut self) {
+        self.shared.hang_up.store(true, Ordering::SeqCst);
+        // The follower sleeps in a read; a new size makes the program write and wakes it.
+        self.resize(77, 23);
+        if let Some(follower) = self.follower.take() {
+            follower.join().expect("the follower ends");
+        }
+        self.writer = None;
+        self.pty = None;
+    }
+
+    /// Waits for the end and returns the exit code, or the name of the signal that killed it.
+    #[track_caller]
+    pub fn wait_exit(&self) -> Result<u32, String> {
+        self.wait_until("the end of the program", |seen| seen.exit.is_some());
+        let exit = self.look(|seen| seen.exit.clone()).expect("just seen");
+        exit.signal().map_or(Ok(exit.exit_code()), |signal| Err(signal.to_owned()))
+    }
+
+    /// True when the program has ended.
+    pub fn has_ended(&self) -> bool {
+        self.look(|seen| seen.exit.is_some())
+    }
+
+    /// Asserts that the terminal is as it was before: every mode, the title, the line settings bit
+    /// by bit, and the cursor at the start of a line of the main screen.
+    #[track_caller]
+    pub fn assert_terminal_restored(&self) {
+        self.wait_until("a terminal as it was before", |seen| {
+            seen.screen.modes == Modes::default() && seen.screen.cursor().0 == 0
+        });
+        let (master, _) = self.pty.as_ref().expect("the terminal is open");
+        // A guard that had to step in needs a moment more than its first bytes.
+        let until = Instant::now() + PATIENCE;
+        while line_settings(&**master) != self.line_before && Instant::now() < until {
+            thread::yield_now();
+        }
+        assert_eq!(line_settings(&**master), self.line_before);
+        self.look(|seen| assert_eq!(seen.screen.scrollback_clears, 0, "scrollback was cleared"));
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.has_ended() {
+            // Already gone is as good.
+            let _ = kill_process(self.pid, Signal::KILL);
+        }
+    }
+}
