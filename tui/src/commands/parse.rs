@@ -43,14 +43,20 @@ pub fn parse(line: &str) -> Parsed {
     };
     let argument = (!rest.is_empty()).then_some(rest);
     match (spec.argument, argument) {
+        // claw-code asks for this word; here nothing is lost, so nothing has to be confirmed.
+        (Argument::None, Some("--confirm")) if spec.name == "clear" => built(spec, None),
         (Argument::None, Some(extra)) => Parsed::Refused(surplus(spec, first, extra)),
         (Argument::Required(label, _), None) => {
             Parsed::Refused(format!("/{} needs a {label}: {}", spec.name, spec.usage()))
         }
-        _ => match (spec.build)(argument) {
-            Ok(action) => Parsed::Command { spec, action },
-            Err(wrong) => Parsed::Refused(format!("/{}: {wrong}", spec.name)),
-        },
+        _ => built(spec, argument),
+    }
+}
+
+fn built(spec: &'static CommandSpec, argument: Option<&str>) -> Parsed {
+    match (spec.build)(argument) {
+        Ok(action) => Parsed::Command { spec, action },
+        Err(wrong) => Parsed::Refused(format!("/{}: {wrong}", spec.name)),
     }
 }
 

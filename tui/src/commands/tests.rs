@@ -40,6 +40,7 @@ fn every_command_line_means_its_action() {
         ("/backend demo", A::Backend(some("demo"))),
         ("/compact", A::Compact),
         ("/clear", A::Clear),
+        ("/clear --confirm", A::Clear),
         ("/session", A::SessionList),
         ("/session list", A::SessionList),
         ("/sessions", A::SessionList),

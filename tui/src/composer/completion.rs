@@ -16,6 +16,9 @@ pub struct Candidate {
     pub draft: String,
     /// Taking it with Enter runs it: nothing is left to say.
     pub complete: bool,
+    /// It begins with what was typed. Enter takes only such a row by itself: a loose match must be
+    /// chosen, or a mistyped name would run something else.
+    pub begins: bool,
 }
 
 /// An open list.
@@ -88,13 +91,16 @@ fn names(body: &str) -> Vec<Candidate> {
             found.push(spec);
         }
     }
+    let typed = typed.to_ascii_lowercase();
     found
         .into_iter()
         .map(|spec| {
+            let begins = spec.name.starts_with(&typed)
+                || spec.aliases.iter().any(|alias| alias.starts_with(&typed));
             let complete = spec.argument == Argument::None;
             let draft =
                 if complete { format!("/{}", spec.name) } else { format!("/{} ", spec.name) };
-            Candidate { label: spec.usage(), help: spec.help.to_owned(), draft, complete }
+            Candidate { label: spec.usage(), help: spec.help.to_owned(), draft, complete, begins }
         })
         .collect()
 }
@@ -130,6 +136,7 @@ fn values(
                 help: help.clone(),
                 draft: format!("/{name} {value}"),
                 complete: true,
+                begins: value.to_lowercase().starts_with(&typed.to_lowercase()),
             }
         })
         .collect()

@@ -3,6 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
+use ratatui::widgets::{Clear, Widget};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
@@ -36,8 +37,9 @@ impl Composer {
             return None;
         }
         self.lay_out(text_columns(area.width));
-        let below = self.line_below().filter(|_| area.height > 1);
-        let height = area.height - u16::from(below.is_some());
+        let below = self.line_below();
+        // In a single row what has to be said takes the place of the draft, until the next key.
+        let height = if area.height > 1 { area.height - u16::from(below.is_some()) } else { 1 };
         let (row, column) = self.layout.place(self.editor.lines(), self.editor.caret());
         self.scroll_to(row, usize::from(height));
 
@@ -55,6 +57,9 @@ impl Composer {
         );
         if let Some((line, search_caret)) = below {
             let y = area.bottom() - 1;
+            if area.height == 1 {
+                Clear.render(area, buf);
+            }
             buf.set_stringn(area.x, y, &line, usize::from(area.width), theme.dim);
             if let Some(column) = search_caret {
                 caret = Position::new((area.x + column).min(area.right() - 1), y);

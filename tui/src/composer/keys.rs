@@ -4,7 +4,10 @@ use std::time::Instant;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+use super::completion::Completion;
 use super::history::Search;
+use crate::commands::{Parsed, parse};
+
 use super::{Composer, ComposerOutcome as Outcome, QUIT_WINDOW};
 
 const CTRL: KeyModifiers = KeyModifiers::CONTROL;
@@ -225,16 +228,13 @@ impl Composer {
     fn completion_enter(&mut self) -> Outcome {
         let typed = self.editor.text();
         let moved = self.completion.as_ref().is_some_and(|list| list.moved);
-        let says_all =
-            matches!(crate::commands::parse(&typed), crate::commands::Parsed::Command { .. });
+        let says_all = matches!(parse(&typed), Parsed::Command { .. });
         if says_all && !moved {
             return self.submit();
         }
-        let Some(candidate) =
-            self.completion.as_ref().and_then(super::Completion::current).cloned()
-        else {
-            return self.submit();
-        };
+        let list = self.completion.as_ref();
+        let chosen = list.and_then(Completion::current).filter(|row| moved || row.begins);
+        let Some(candidate) = chosen.cloned() else { return self.submit() };
         self.editor.replace(&candidate.draft);
         self.edited();
         if candidate.complete { self.submit() } else { Outcome::Consumed }

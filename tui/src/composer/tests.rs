@@ -470,6 +470,34 @@ fn enter_completes_a_name_and_runs_it_when_nothing_is_left_to_say() {
 }
 
 #[test]
+fn enter_never_runs_what_only_resembles_the_typed_name() {
+    let mut rig = Rig::new();
+    rig.type_text("/init");
+    assert!(rig.list(60).contains("/session list"), "its letters are there in this order");
+    assert_eq!(rig.keys("enter"), Outcome::Consumed);
+    assert_eq!(rig.text(), "/init");
+    assert!(rig.screen(70, 5).contains("unknown command /init"));
+    rig.keys("ctrl+u");
+    rig.type_text("/perm");
+    rig.keys("tab");
+    rig.type_text("full");
+    assert_eq!(rig.keys("enter"), Outcome::Consumed);
+    assert!(rig.screen(90, 5).contains("unknown permission mode"));
+    rig.keys("back back back back");
+    rig.type_text("dang");
+    assert!(matches!(rig.keys("enter"), Outcome::Command { .. }));
+}
+
+#[test]
+fn one_row_is_enough_to_say_what_is_wrong() {
+    let mut rig = Rig::new();
+    rig.type_text("/foo").keys("enter");
+    insta::assert_snapshot!(rig.screen(60, 1), @"unknow|n command /foo; did you mean /fork? /help lists them");
+    rig.keys("back");
+    insta::assert_snapshot!(rig.screen(60, 1), @"❯ /fo|");
+}
+
+#[test]
 fn esc_closes_the_list_and_it_stays_closed_for_this_text() {
     let mut rig = Rig::new();
     rig.type_text("/mo");

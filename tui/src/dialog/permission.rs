@@ -251,6 +251,11 @@ impl PermissionDialog {
     fn key(&mut self, now: Instant, key: &KeyEvent) -> DialogOutcome {
         let guarded = self.guard_until.take().filter(|until| now < *until);
         let decides = matches!(key.code, KeyCode::Enter | KeyCode::Esc) && key.modifiers.is_empty();
+        if self.focused && decides && key.kind == KeyEventKind::Repeat {
+            // A key that is held down was meant for what was there when it went down.
+            self.guard_until = guarded;
+            return DialogOutcome::Consumed;
+        }
         if guarded.is_some() && decides {
             self.guard_until = guarded;
             return DialogOutcome::Consumed;

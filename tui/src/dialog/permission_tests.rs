@@ -454,6 +454,25 @@ fn an_answer_to_one_request_never_serves_the_next() {
 }
 
 #[test]
+fn a_key_held_down_answers_once() {
+    let mut rig = Rig::new();
+    let (_, first) = rig.ask(command("one"));
+    let (_, second) = rig.ask(command("two"));
+    rig.dialog.focus();
+    rig.key(KeyCode::Enter);
+    let mut held = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
+    held.kind = KeyEventKind::Repeat;
+    for _ in 0..30 {
+        rig.wait(33);
+        assert_eq!(rig.event(&Event::Key(held)), DialogOutcome::Consumed);
+    }
+    assert_eq!(decided(first), Some(DENY));
+    assert!(rig.dialog.is_waiting());
+    rig.key(KeyCode::Enter);
+    assert_eq!(decided(second), Some(DENY));
+}
+
+#[test]
 fn a_retired_request_takes_its_keys_with_it() {
     let mut rig = Rig::new();
     let (id, _gone) = rig.ask(command("one"));
