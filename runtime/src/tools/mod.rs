@@ -3,7 +3,21 @@
 //! Adding a tool: one file beside this one (a typed input struct, a `run`) and one row in
 //! `registry.rs`.
 
+mod bash;
+mod edit_file;
+mod glob_search;
+mod grep_search;
+mod input;
+mod protected;
+mod read_file;
 pub mod registry;
+mod row;
+mod scope;
+mod text_file;
+mod todo_write;
+mod walk;
+mod workspace;
+mod write_file;
 
 use std::time::Duration;
 
@@ -14,7 +28,7 @@ use serde_json::Value;
 use crate::context::TurnContext;
 use crate::permissions::PermissionLevel;
 
-pub use registry::ToolRegistry;
+pub use registry::{RegistryError, ToolRegistry};
 
 /// A tool as the model sees it.
 #[derive(Debug, Clone, PartialEq)]

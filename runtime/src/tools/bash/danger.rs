@@ -1,0 +1,207 @@
+//! A short list of commands that destroy beyond the workspace and so are asked in every mode.
+//!
+//! It is a warning, not a sandbox: it looks at the words of the command as written, and whoever
+//! wants to get around it can. Keep it short; the mode and the person are the protection.
+
+/// Programs that only run what follows them.
+const PREFIXES: [&str; 9] =
+    ["sudo", "doas", "command", "exec", "nohup", "time", "env", "xargs", "setsid"];
+/// Programs that may look at git hooks without a question.
+const READERS: [&str; 11] =
+    ["cat", "ls", "head", "tail", "less", "file", "stat", "wc", "grep", "find", "test"];
+
+/// Why this command is asked in every mode.
+pub(super) fn why_destructive(command: &str) -> Option<String> {
+    let dense: String = command.chars().filter(|c| !c.is_whitespace()).collect();
+    if dense.contains(":(){:|:") {
+        return Some("this is a fork bomb: it fills the machine with processes".to_owned());
+    }
+    simple_commands(command).iter().find_map(|words| check(words))
+}
+
+fn check(words: &[String]) -> Option<String> {
+    let start = words.iter().position(|word| {
+        !PREFIXES.contains(&base(word)) && !word.contains('=') && !word.starts_with('-')
+    })?;
+    let (program, arguments) = (base(&words[start]), &words[start + 1..]);
+    let has_flag = |short: &[char], long: &str| {
+        arguments.iter().any(|word| {
+            word == long
+                || (word.starts_with('-') && !word.starts_with("--") && word.contains(short))
+        })
+    };
+    match program {
+        "rm" | "chmod" | "chown" | "chgrp" if has_flag(&['r', 'R'], "--recursive") => {
+            if let Some(target) = arguments.iter().find(|word| reaches_beyond(word)) {
+                return Some(format!("{program} goes through {target} and everything below it"));
+            }
+        }
+        "dd" => {
+            if let Some(device) = arguments
+                .iter()
+                .filter_map(|word| word.strip_prefix("of="))
+                .find(|path| is_device(path))
+            {
+                return Some(format!("dd writes directly to the device {device}"));
+            }
+        }
+        "git" => {
+            if let Some(warning) = check_git(arguments) {
+                return Some(warning);
+            }
+        }
+        _ if program == "mkfs" || program.starts_with("mkfs.") => {
+            return Some(format!("{program} makes a new file system and destroys what is there"));
+        }
+        _ => {}
+    }
+    if let Some(device) = redirected(words).find(|path| is_device(path)) {
+        return Some(format!("it writes directly to the device {device}"));
+    }
+    let names_hooks = |word: &str| word.to_ascii_lowercase().contains(".git/hooks");
+    let writes = redirected(words).any(names_hooks)
+        || (!READERS.contains(&program) && arguments.iter().any(|word| names_hooks(word)));
+    writes.then(|| "it may write git hooks, which git runs later without a question".to_owned())
+}
+
+fn check_git(arguments: &[String]) -> Option<String> {
+    let at = |name: &str| arguments.iter().position(|word| word == name);
+    if let Some(push) = at("push") {
+        let forces = |word: &String| {
+            word.starts_with("--force")
+                || word == "--mirror"
+                || word.starts_with('+')
+                || (word.starts_with('-') && !word.starts_with("--") && word.contains('f'))
+        };
+        if arguments[push..].iter().any(forces) {
+            return Some("git push overwrites what others may already have".to_owned());
+        }
+    }
+    let sets_hooks = |word: &String| word.to_ascii_lowercase().contains("core.hookspath");
+    (at("config").is_some() && arguments.iter().any(sets_hooks))
+        .then(|| "it changes where git finds its hooks".to_owned())
+}
+
+/// The root, a folder directly below it, the home folder, or what lies above the workspace.
+fn reaches_beyond(word: &str) -> bool {
+    let path = word.trim_end_matches(['*', '.']).trim_end_matches('/');
+    let home = ["~", "$HOME", "${HOME}"].contains(&path);
+    let above = word.split('/').all(|part| part == ".." || part == "*" || part.is_empty())
+        && word.contains("..");
+    let near_root = word.starts_with('/')
+        && path.split('/').filter(|part| !part.is_empty() && *part != ".").count() <= 1;
+    home || above || near_root
+}
+
+fn is_device(path: &str) -> bool {
+    let harmless = ["null", "zero", "full", "tty", "stdout", "stderr", "fd", "shm", "pts"];
+    path.strip_prefix("/dev/")
+        .is_some_and(|name| !harmless.contains(&name.split('/').next().unwrap_or(name)))
+}
+
+/// The targets of the redirections among the words.
+fn redirected(words: &[String]) -> impl Iterator<Item = &str> {
+    words.iter().enumerate().filter_map(|(at, word)| {
+        let (_, target) = word.rsplit_once('>')?;
+        let target = target.trim_start_matches('|');
+        if target.is_empty() { words.get(at + 1).map(String::as_str) } else { Some(target) }
+    })
+}
+
+fn base(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or(word)
+}
+
+/// The simple commands of a script, each as its words without quotes. Coarse on purpose: quotes
+/// and the characters that end a command are all that it knows of the shell.
+fn simple_commands(script: &str) -> Vec<Vec<String>> {
+    let (mut commands, mut words, mut word) = (Vec::new(), Vec::new(), String::new());
+    let mut quote = None;
+    let mut chars = script.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
+            (None, '\'' | '"') => quote = Some(c),
+            (None | Some('"'), '\\') => word.extend(chars.next().filter(|next| *next != '\n')),
+            // Commands also hide in substitutions, quoted or not.
+            (None | Some('"'), '`') => end_command(&mut commands, &mut words, &mut word),
+            (None | Some('"'), '$') if chars.peek() == Some(&'(') => {
+                chars.next();
+                end_command(&mut commands, &mut words, &mut word);
+            }
+            (None, '|') if word.ends_with('>') => word.push(c),
+            (None, '&') if word.ends_with('>') || chars.peek() == Some(&'>') => {}
+            (None, ';' | '|' | '&' | '\n' | '(' | ')') => {
+                end_command(&mut commands, &mut words, &mut word);
+            }
+            (None, _) if c.is_whitespace() => end_word(&mut words, &mut word),
+            _ => word.push(c),
+        }
+    }
+    end_command(&mut commands, &mut words, &mut word);
+    commands
+}
+
+fn end_word(words: &mut Vec<String>, word: &mut String) {
+    if !word.is_empty() {
+        words.push(std::mem::take(word));
+    }
+}
+
+fn end_command(commands: &mut Vec<Vec<String>>, words: &mut Vec<String>, word: &mut String) {
+    end_word(words, word);
+    if !words.is_empty() {
+        commands.push(std::mem::take(words));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_that_destroy_beyond_the_workspace_are_asked_and_ordinary_ones_are_not() {
+        for (command, expected) in [
+            ("rm -rf /", true),
+            ("sudo rm -fr /*", true),
+            ("cd x && rm -r -f ~", true),
+            ("rm -rf \"$HOME\"/", true),
+            ("rm -rf ~/*", true),
+            ("rm --recursive /etc", true),
+            ("rm -rf ..", true),
+            ("rm -rf ../../*", true),
+            ("echo $(rm -rf /)", true),
+            ("FOO=1 /bin/rm -rf /usr", true),
+            ("chmod -R 777 /", true),
+            ("mkfs.ext4 /dev/sda1", true),
+            ("dd if=image of=/dev/sda bs=1M", true),
+            ("cat image > /dev/sda", true),
+            ("cat image >/dev/nvme0n1", true),
+            (":(){ :|:& };:", true),
+            ("git push --force origin main", true),
+            ("git push -f", true),
+            ("git -C sub push origin +main", true),
+            ("echo x > .git/hooks/pre-commit", true),
+            ("cp hook .git/hooks/post-merge", true),
+            ("git config core.hooksPath hooks", true),
+            ("rm -rf target", false),
+            ("rm -rf ./build/*", false),
+            ("rm -rf ../sibling/target", false),
+            ("rm -rf /tmp/scratch/x", false),
+            ("rm /etc", false),
+            ("echo 'rm -rf /'", false),
+            ("grep -r 'rm -rf /' docs", false),
+            ("dd if=/dev/zero of=file", false),
+            ("cargo test > /dev/null 2>&1", false),
+            ("cargo test &> /dev/null", false),
+            ("git push origin feature", false),
+            ("git push --follow-tags", false),
+            ("ls .git/hooks", false),
+            ("chmod -R u+w src", false),
+            ("", false),
+        ] {
+            let got = why_destructive(command);
+            assert_eq!(got.is_some(), expected, "{command}: {got:?}");
+        }
+    }
+}
