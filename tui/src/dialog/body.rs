@@ -1,7 +1,7 @@
 //! What a permission request shows of its input: everything, in the order in which a person reads.
 //!
 //! The command of a shell call comes first and as it is; an edit shows its diff; all other fields
-//! follow as JSON. Every control and format character is made visible.
+//! follow as JSON, texts of several lines as they are. Every control and format character is made visible.
 
 use claw_runtime::permissions::PermissionRequest;
 use serde_json::Value;
@@ -17,6 +17,9 @@ const IN_DIFF: [&str; 5] = ["content", "old_string", "new_string", "replace_all"
 /// Fields that say in one line what a call is about, the first that is there.
 const SUBJECT: [&str; 8] =
     ["command", "file_path", "path", "notebook_path", "url", "pattern", "query", "code"];
+
+/// A subject is not kept longer than a wide screen.
+const SUBJECT_COLUMNS: usize = 300;
 
 /// What a line of the body is, for its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +42,8 @@ pub struct BodyLine {
 /// The body, and its rows at the width it was last asked for.
 #[derive(Debug)]
 pub struct Body {
+    /// What the call is about, in one line of at most [`SUBJECT_COLUMNS`].
+    pub subject: String,
     lines: Vec<BodyLine>,
     rows: Vec<(usize, std::ops::Range<usize>)>,
     width: Option<usize>,
@@ -46,7 +51,7 @@ pub struct Body {
 
 impl Body {
     pub fn new(request: &PermissionRequest) -> Self {
-        Self { lines: lines(request), rows: Vec::new(), width: None }
+        Self { subject: subject(request), lines: lines(request), rows: Vec::new(), width: None }
     }
 
     /// How many rows it has at this width.
@@ -106,11 +111,24 @@ fn lines(request: &PermissionRequest) -> Vec<BodyLine> {
     if request.preview.is_some() {
         fields.retain(|name, _| !IN_DIFF.contains(&name.as_str()));
     }
+    // Text of several lines is read as lines, not as one string full of `\n`.
+    let mut texts = Vec::new();
+    fields.retain(|name, value| match value {
+        Value::String(text) if text.contains('\n') => {
+            texts.push((name.clone(), std::mem::take(text)));
+            false
+        }
+        _ => true,
+    });
     if !fields.is_empty() {
         match serde_json::to_string_pretty(&Value::Object(fields)) {
             Ok(json) => push(&mut out, Kind::Data, &json),
             Err(_) => push(&mut out, Kind::Data, &request.input),
         }
+    }
+    for (name, text) in texts {
+        push(&mut out, Kind::Hunk, &format!("{name}:"));
+        push(&mut out, Kind::Context, &text);
     }
     if let Some(diff) = &request.preview {
         for line in diff.lines() {
@@ -134,8 +152,7 @@ fn push(out: &mut Vec<BodyLine>, kind: Kind, text: &str) {
     out.extend(safe.split('\n').map(|line| BodyLine { kind, text: line.to_owned() }));
 }
 
-/// What the call is about, in one line of at most this many columns.
-pub fn subject(request: &PermissionRequest, columns: usize) -> String {
+fn subject(request: &PermissionRequest) -> String {
     let text = match serde_json::from_str(&request.input) {
         Ok(Value::Object(fields)) => SUBJECT
             .iter()
@@ -144,5 +161,5 @@ pub fn subject(request: &PermissionRequest, columns: usize) -> String {
         _ => request.input.clone(),
     };
     let safe = sanitise::reveal(&text);
-    frame::cut(&sanitise::single_line(&safe), columns)
+    frame::cut(&sanitise::single_line(&safe), SUBJECT_COLUMNS)
 }

@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use ratatui::widgets::{Clear, Widget};
 use unicode_width::UnicodeWidthStr;
 
-use super::body::{self, Kind};
+use super::body::Kind;
 use super::frame::{self, put};
 use super::permission::{Choice, PermissionDialog};
 use crate::sanitise;
@@ -29,8 +29,8 @@ impl PermissionDialog {
         if self.focused {
             return None;
         }
-        let request = self.front()?;
-        let tool = sanitise::single_line(&request.tool_name).into_owned();
+        let waiting = self.waiting.front()?;
+        let tool = sanitise::single_line(&waiting.request.tool_name).into_owned();
         let more = match self.len() {
             1 => String::new(),
             n => format!(" (1 of {n})"),
@@ -39,8 +39,11 @@ impl PermissionDialog {
         let fixed = head.width() + more.width() + HOW_TO_ANSWER.width();
         // The colon, the space and the two quotes around the subject.
         let room = usize::from(columns).saturating_sub(fixed + 4);
-        let subject =
-            if room >= 4 { format!(": `{}`", body::subject(request, room)) } else { String::new() };
+        let subject = if room >= 4 {
+            format!(": `{}`", frame::cut(&waiting.body.subject, room))
+        } else {
+            String::new()
+        };
         let full = format!("{head}{subject}{more}{HOW_TO_ANSWER}");
         if full.width() <= usize::from(columns) {
             return Some(full);

@@ -384,6 +384,32 @@ fn an_edit_shows_its_diff() {
 }
 
 #[test]
+fn texts_of_several_lines_are_shown_as_lines() {
+    let mut rig = Rig::new();
+    let input = serde_json::json!({ "language": "python", "code": "import os\nprint(os.name)" });
+    let _reply = rig.ask(request("REPL", &input.to_string()));
+    assert!(
+        rig.dialog.notice(100).unwrap().contains("REPL asks for permission: `import os print(")
+    );
+    rig.dialog.focus();
+    let screen = rig.screen();
+    for line in ["\"language\": \"python\"", "│ code:", "│ import os ", "│ print(os.name) "] {
+        assert!(screen.contains(line), "{line} is missing:\n{screen}");
+    }
+}
+
+#[test]
+fn input_that_is_no_object_is_shown_as_it_is() {
+    for (input, expected) in [("not json", "not json"), ("[1, 2]", "[1, 2]"), ("{}", "(no input)")]
+    {
+        let mut rig = Rig::new();
+        let _reply = rig.ask(request("tool", input));
+        rig.dialog.focus();
+        assert!(rig.screen().contains(expected));
+    }
+}
+
+#[test]
 fn allow_is_out_of_reach_until_the_end_of_the_input_was_shown() {
     let mut rig = Rig::new();
     let long: Vec<String> = (1..=40).map(|n| format!("echo {n}")).collect();
