@@ -4,14 +4,14 @@
 //! only say what to send and what the events mean. A request is repeated only when the one before is
 //! dead and nothing of its answer was shown.
 
-use reqwest::header::{HeaderMap, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use reqwest::{Request, Response};
 
 use super::draft::{Draft, Ending};
 use super::failure::{self, Failure, ProviderError};
-use super::retry::{RetryConfig, parse_retry_after};
+use super::retry::{RetryConfig, Wishes};
 use super::sse::{EventStream, Silence, Waited};
-use super::transport::{Endpoint, Timing, innermost};
+use super::transport::{Endpoint, Timing};
 use super::{ApiError, AssistantTurn, CutCause, StopReason};
 use crate::context::TurnContext;
 use crate::event::TuiEvent;
@@ -125,8 +125,7 @@ impl Exchange<'_> {
             Waited::Cancelled => return Outcome::Cancelled,
             Waited::Idle(limit) => return Outcome::Cut(CutCause::Idle(limit)),
             Waited::Came(Err(error)) => {
-                let error = self.endpoint.unreachable(&connection_failure(&error));
-                return Outcome::Failed(Failure::transient(error));
+                return Outcome::Failed(failure::unreachable(self.endpoint, &error));
             }
             Waited::Came(Ok(response)) => response,
         };
@@ -178,10 +177,7 @@ impl Exchange<'_> {
     /// Reads why the provider refused, within bounds.
     async fn refused(&self, mut response: Response, silence: &mut Silence<'_>) -> Outcome {
         let status = response.status().as_u16();
-        let retry_after = response
-            .headers()
-            .get(RETRY_AFTER)
-            .and_then(|value| parse_retry_after(value.to_str().ok()?, jiff::Timestamp::now()));
+        let wishes = Wishes::read(response.headers(), jiff::Timestamp::now());
         let mut body = Vec::new();
         while body.len() < MAX_ERROR_BODY {
             match silence.wait(response.chunk()).await {
@@ -191,7 +187,7 @@ impl Exchange<'_> {
             }
         }
         let error = ProviderError::parse(&body);
-        Outcome::Failed(failure::refusal(self.endpoint, status, &error, retry_after))
+        Outcome::Failed(failure::refusal(self.endpoint, status, &error, wishes))
     }
 
     fn cleaned(&self, cause: CutCause) -> CutCause {
@@ -216,18 +212,10 @@ fn window_checked(turn: AssistantTurn) -> Result<AssistantTurn, ApiError> {
     Ok(turn)
 }
 
-fn connection_failure(error: &reqwest::Error) -> String {
-    if error.is_timeout() {
-        "the connection could not be opened in time".to_owned()
-    } else {
-        innermost(error)
-    }
-}
-
 /// The content type of an answer that cannot be a stream. Servers that name none, or a wrong one
 /// that is harmless, are believed.
 fn wrong_content_type(headers: &HeaderMap) -> Option<&str> {
-    let kind = headers.get(reqwest::header::CONTENT_TYPE)?.to_str().ok()?;
+    let kind = headers.get(CONTENT_TYPE)?.to_str().ok()?;
     let kind = kind.split(';').next().unwrap_or(kind).trim();
     matches!(kind, "text/html" | "application/json").then_some(kind)
 }

@@ -3,12 +3,12 @@
 //! Recognition goes by status, error type and code. One thing the wires do not type is "the prompt
 //! does not fit": there the documented form of the message is read, here and nowhere else.
 
-use std::time::Duration;
+use std::error::Error;
 
 use serde_json::Value;
 
-use super::retry::{Advice, is_transient};
-use super::transport::Endpoint;
+use super::retry::{Advice, Wishes, is_transient};
+use super::transport::{Endpoint, innermost};
 use super::{ApiError, CutCause};
 
 /// A failed attempt.
@@ -115,18 +115,58 @@ fn says_too_long(message: &str) -> bool {
     numbers >= 2 && forms.iter().any(|words| words.iter().all(|word| lower.contains(word)))
 }
 
+/// What a connection that could not be made, or broke before an answer, means.
+pub(super) fn unreachable(endpoint: &Endpoint, error: &reqwest::Error) -> Failure {
+    if let Some(message) = certificate_problem(error) {
+        return Failure::fatal(endpoint.unreachable(&message));
+    }
+    if error.is_builder() {
+        return Failure::fatal(endpoint.unreachable(&innermost(error)));
+    }
+    let message = if error.is_timeout() {
+        "the connection could not be opened in time".to_owned()
+    } else {
+        innermost(error)
+    };
+    Failure::transient(endpoint.unreachable(&message))
+}
+
+/// A certificate that is not trusted now will not be trusted in a second.
+fn certificate_problem(error: &(dyn Error + 'static)) -> Option<String> {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        let tls = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>());
+        let tls = tls.or_else(|| error.downcast_ref::<rustls::Error>());
+        if let Some(rustls::Error::InvalidCertificate(problem)) = tls {
+            return Some(format!(
+                "its certificate is not trusted ({problem}). If this machine has no CA certificates, \
+                 install the package ca-certificates; if a proxy inspects TLS, add its certificate \
+                 to the system's store or to the bundle that SSL_CERT_FILE names"
+            ));
+        }
+        // An I/O error hides the error inside it from `source`.
+        cause = match inner {
+            Some(inner) => Some(inner as &(dyn Error + 'static)),
+            None => error.source(),
+        };
+    }
+    None
+}
+
 /// What a status outside 2xx means.
 pub(super) fn refusal(
     endpoint: &Endpoint,
     status: u16,
     error: &ProviderError,
-    retry_after: Option<Duration>,
+    wishes: Wishes,
 ) -> Failure {
     let message = match endpoint.clean(&error.message) {
         empty if empty.is_empty() => format!("no explanation, status {status}"),
         message => message,
     };
-    let transient = is_transient(status) && !error.is_quota();
+    let transient = wishes.should_retry.unwrap_or(is_transient(status) && !error.is_quota());
+    let retry_after = wishes.after;
     let error = match status {
         413 => ApiError::ContextWindowExceeded { message },
         _ if status < 500 && error.is_context_window() => {
@@ -184,7 +224,7 @@ mod tests {
     }
 
     fn refused(status: u16, body: &str) -> Failure {
-        refusal(&endpoint(), status, &ProviderError::parse(body.as_bytes()), None)
+        refusal(&endpoint(), status, &ProviderError::parse(body.as_bytes()), Wishes::default())
     }
 
     #[test]
@@ -227,6 +267,26 @@ mod tests {
         check(400, &anthropic("prompt is too long"), false);
         check(500, &anthropic("prompt is too long: 210000 tokens > 200000 maximum"), false);
         check(400, "error decoding response body: no parseable body, context window", false);
+    }
+
+    #[test]
+    fn an_untrusted_certificate_is_told_and_found_inside_other_errors() {
+        let problem = rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
+        let error = std::io::Error::other(std::io::Error::other(problem));
+        let message = certificate_problem(&error).unwrap();
+        assert!(message.contains("not trusted") && message.contains("SSL_CERT_FILE"), "{message}");
+        assert_eq!(certificate_problem(&std::io::Error::other("reset")), None);
+    }
+
+    #[test]
+    fn a_provider_that_says_whether_to_retry_is_believed() {
+        let check = |status: u16, should_retry: bool| {
+            let wishes = Wishes { should_retry: Some(should_retry), after: None };
+            let failure = refusal(&endpoint(), status, &ProviderError::default(), wishes);
+            assert_eq!(failure.advice != Advice::GiveUp, should_retry, "{status}");
+        };
+        check(429, false);
+        check(400, true);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use jiff::Timestamp;
+use reqwest::header::HeaderMap;
 
 /// How often and how patiently a request is repeated.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,8 +87,27 @@ pub(super) fn is_transient(status: u16) -> bool {
     matches!(status, 408 | 409 | 429 | 500..=599)
 }
 
+/// What a refusal says about repeating it, in its headers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Wishes {
+    /// `retry-after`: how long to wait.
+    pub after: Option<Duration>,
+    /// `x-should-retry`: whether it makes sense at all, whatever the status.
+    pub should_retry: Option<bool>,
+}
+
+impl Wishes {
+    pub fn read(headers: &HeaderMap, now: Timestamp) -> Self {
+        let text = |name: &str| headers.get(name)?.to_str().ok();
+        Self {
+            after: text("retry-after").and_then(|value| parse_retry_after(value, now)),
+            should_retry: text("x-should-retry").and_then(|value| value.parse().ok()),
+        }
+    }
+}
+
 /// Reads `Retry-After`: seconds, or an HTTP date counted from `now`. A date in the past is zero.
-pub(super) fn parse_retry_after(value: &str, now: Timestamp) -> Option<Duration> {
+fn parse_retry_after(value: &str, now: Timestamp) -> Option<Duration> {
     let value = value.trim();
     if let Ok(seconds) = value.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();

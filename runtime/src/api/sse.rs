@@ -51,14 +51,18 @@ impl<'a> Silence<'a> {
     /// Waits for `future`, tells of silence, and gives up when it has lasted too long.
     pub async fn wait<T>(&mut self, future: impl Future<Output = T>) -> Waited<T> {
         let end = self.since + self.timing.idle_timeout;
+        // A flood of keep-alives is always ready, and must not hold this off.
+        if Instant::now() >= end {
+            return Waited::Idle(self.timing.idle_timeout);
+        }
         tokio::pin!(future);
         loop {
+            // What has come already is taken before any timer is set: a fast stream sets none.
             tokio::select! {
                 biased;
                 () = self.cx.cancel.cancelled() => return Waited::Cancelled,
-                // Before the answer itself, so that a flood of keep-alives cannot hold it off.
-                () = tokio::time::sleep_until(end) => return Waited::Idle(self.timing.idle_timeout),
                 came = &mut future => return Waited::Came(came),
+                () = tokio::time::sleep_until(end) => return Waited::Idle(self.timing.idle_timeout),
                 () = tokio::time::sleep_until(self.next_notice) => {}
             }
             self.cx.sink.emit(TuiEvent::Stalled { silent_for: self.since.elapsed() });

@@ -236,11 +236,16 @@ pub(super) fn innermost(error: &dyn std::error::Error) -> String {
 }
 
 /// Whether a host is this machine.
-pub(super) fn is_loopback(url: &Url) -> bool {
+fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost"
         || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Whether an address points at this machine.
+pub(super) fn is_this_machine(base_url: &str) -> bool {
+    Url::parse(base_url).is_ok_and(|url| is_loopback(&url))
 }
 
 /// A variable that is set and not blank.

@@ -15,7 +15,7 @@ use reqwest::{Method, Request};
 use super::draft::Draft;
 use super::exchange::Exchange;
 use super::retry::RetryConfig;
-use super::transport::{Credential, Endpoint, Secret, Timing, set};
+use super::transport::{Credential, Endpoint, Secret, Timing, is_this_machine, set};
 use super::{ApiClient, ApiError, ApiRequest, AssistantTurn, models};
 use crate::context::TurnContext;
 use stream::MessageReader;
@@ -47,16 +47,18 @@ impl AnthropicConfig {
     }
 
     /// Reads `ANTHROPIC_API_KEY` or else `ANTHROPIC_AUTH_TOKEN`, `ANTHROPIC_BASE_URL`, and the
-    /// timeouts of [`Timing::from_env`].
+    /// timeouts of [`Timing::from_env`]. Only a server on this machine may want no credential.
     pub fn from_env(get: &dyn Fn(&str) -> Option<String>) -> Result<Self, ApiError> {
+        let base_url = set(get, "ANTHROPIC_BASE_URL");
         let credential = if let Some(key) = set(get, KEY_VARIABLE) {
             Credential::ApiKey(Secret::new(key))
         } else if let Some(token) = set(get, TOKEN_VARIABLE) {
             Credential::AuthToken(Secret::new(token))
+        } else if base_url.as_deref().is_some_and(is_this_machine) {
+            Credential::None
         } else {
             return Err(ApiError::MissingCredential { variable: KEY_VARIABLE });
         };
-        let base_url = set(get, "ANTHROPIC_BASE_URL");
         Ok(Self {
             base_url: base_url.unwrap_or_else(|| DEFAULT_BASE_URL.to_owned()),
             timing: Timing::from_env(get),
@@ -150,8 +152,12 @@ mod tests {
         let config = config.unwrap();
         assert_eq!(config.credential, Credential::AuthToken(Secret::new("t")));
         assert_eq!(config.base_url, "http://127.0.0.1:9");
-        let missing = from(&[]).unwrap_err();
-        assert!(missing.to_string().contains("ANTHROPIC_API_KEY is not set"));
+        for pairs in [&[][..], &[("ANTHROPIC_BASE_URL", "https://gateway.example.org")]] {
+            let missing = from(pairs).unwrap_err();
+            assert!(missing.to_string().contains("ANTHROPIC_API_KEY is not set"), "{missing}");
+        }
+        let local = from(&[("ANTHROPIC_BASE_URL", "http://localhost:8080")]).unwrap();
+        assert_eq!(local.credential, Credential::None);
     }
 
     #[test]
