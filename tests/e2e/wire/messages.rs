@@ -213,14 +213,22 @@ fn a_call_cut_by_the_output_limit_is_incomplete_and_a_wrong_one_is_handed_on_as_
 }
 
 #[test]
-fn connections_are_used_again() {
+fn an_answer_is_whole_at_its_stop_event_although_the_connection_stays_open() {
+    let stage = Stage::with([MessagesStream::say("ok").stall()]);
+    assert_eq!(blocks(&stage.ask().unwrap()), [text("ok")]);
+}
+
+#[test]
+fn connections_are_used_again_although_the_end_of_the_body_comes_late() {
     let turns = 10;
-    let stage = Stage::with((0..turns).map(|_| MessagesStream::say("ok")));
+    let gate = Gate::new();
+    let stage = Stage::with((0..turns).map(|_| MessagesStream::say("ok").wait(&gate)));
     let mut client = stage.anthropic();
     let cx = stage.context();
     super::stage::runtime().block_on(async {
         for _ in 0..turns {
             client.stream(stage.request.clone(), &cx).await.unwrap();
+            gate.release();
         }
     });
     assert_eq!(stage.api.requests().len(), turns);
