@@ -325,7 +325,7 @@ mod tests {
         check(
             400,
             "key marker-key\u{7} is bad",
-            "the provider refused the request (400): key [hidden] is bad",
+            "the provider refused the request (400): key [redacted] is bad",
             false,
         );
     }

@@ -11,6 +11,7 @@ use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
 use super::ApiError;
+use crate::redact::Redactor;
 
 /// Longest provider message that is shown, in characters.
 const MAX_MESSAGE_CHARS: usize = 600;
@@ -105,6 +106,8 @@ pub(super) struct Endpoint {
     credential: Credential,
     /// Where the credential comes from, for messages.
     variable: &'static str,
+    /// Knows the credential, and what keys look like: a provider may repeat one.
+    redactor: Redactor,
     client: OnceLock<reqwest::Client>,
 }
 
@@ -134,7 +137,8 @@ impl Endpoint {
                     .to_owned(),
             });
         };
-        Ok(Self { url, credential, variable, client: OnceLock::new() })
+        let redactor = Redactor::new(credential.secret());
+        Ok(Self { url, credential, variable, redactor, client: OnceLock::new() })
     }
 
     pub fn url(&self) -> &Url {
@@ -206,10 +210,7 @@ impl Endpoint {
 
     /// A text from outside, made fit for a message: one line, bounded, without the credential.
     pub fn clean(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        if let Some(secret) = self.credential.secret().filter(|secret| !secret.is_empty()) {
-            text = text.replace(secret, "[hidden]");
-        }
+        let text = self.redactor.redact(text);
         let mut cleaned = String::new();
         let words = text.split(|c: char| c.is_whitespace() || c.is_control());
         for word in words.filter(|word| !word.is_empty()) {
@@ -297,7 +298,7 @@ mod tests {
         for text in shown {
             assert!(!text.contains("marker-key") && !text.contains("password"), "{text}");
         }
-        assert_eq!(endpoint.clean("a\r\n\u{7}b   marker-key"), "a b [hidden]");
+        assert_eq!(endpoint.clean("a\r\n\u{7}b   marker-key"), "a b [redacted]");
     }
 
     #[test]
