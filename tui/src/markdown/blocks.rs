@@ -7,7 +7,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::table::Table;
-use super::wrap::{Margins, spans_width, wrap_hard, wrap_words};
+use super::wrap::{Margins, spans_width, truncate_end, wrap_hard, wrap_words};
 use super::{Block, CodeColours, ColouredCode, Colours, Document};
 use crate::theme::{Theme, ThemeKind};
 
@@ -250,9 +250,13 @@ impl<'a> Writer<'a> {
                 self.gap = true;
             }
             TagEnd::List(_) => {
-                if let Some(Container::List { loose: true, .. }) = self.containers.pop() {
-                    self.gap = true;
-                }
+                let ended = self.containers.pop();
+                // Text that goes on behind it in a loose item stands apart from it.
+                let around = self.containers.iter().rev().nth(1);
+                self.gap |= [ended.as_ref(), around]
+                    .into_iter()
+                    .flatten()
+                    .any(|container| matches!(container, Container::List { loose: true, .. }));
             }
             TagEnd::Table => {
                 if let Some(table) = self.table.take() {
@@ -425,7 +429,8 @@ impl<'a> Writer<'a> {
         let colours = if language.is_empty() || code.is_empty() {
             Colours::Never
         } else {
-            self.lines.push(Line::from(Span::styled(language.clone(), self.theme.code_label)));
+            let label = truncate_end(&language, self.width);
+            self.lines.push(Line::from(Span::styled(label, self.theme.code_label)));
             self.colours.colours(&language, &code, open)
         };
         let coloured = match &colours {

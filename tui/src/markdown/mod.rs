@@ -9,8 +9,12 @@
 
 mod blocks;
 mod highlight;
+mod syntax;
 mod table;
 pub mod wrap;
+
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -18,7 +22,7 @@ use ratatui::text::Line;
 
 use crate::theme::{CodeRole, Theme};
 
-pub use highlight::Highlighter;
+pub use highlight::{Highlighter, Wake};
 
 /// Roles of the pieces of each line of a code block, as byte lengths: at most as many lines as the
 /// block has; what is not covered is plain.

@@ -136,8 +136,9 @@ impl Table {
                     _ => 0,
                 };
                 // The last column has no blanks behind it: they would be copied.
-                let after = if column + 1 == columns.len() { 0 } else { free - before };
-                if before > 0 {
+                let last = column + 1 == columns.len();
+                let after = if last { 0 } else { free - before };
+                if before > 0 && !(last && line.spans.is_empty()) {
                     spans.push(Span::raw(" ".repeat(before)));
                 }
                 spans.extend(line.spans);
@@ -160,7 +161,7 @@ impl Table {
             if index > 0 {
                 out.push(Line::default());
             }
-            for (column, cell) in row.iter().enumerate() {
+            for (column, cell) in row.iter().enumerate().filter(|(_, cell)| !cell.is_empty()) {
                 let mut spans: Vec<Span<'static>> = Vec::new();
                 if let Some(header) = self.header.get(column) {
                     let style = theme.table_header;

@@ -56,8 +56,8 @@ pub fn argument(name: &str, input: &str) -> Argument {
     let text = |field: &str| fields.get(field).and_then(Value::as_str).map(one_line);
     if let (Some(pattern), true) = (text("pattern"), is_search(name)) {
         return Argument::Text(match text("path").or_else(|| text("glob")) {
-            Some(path) if !path.is_empty() => format!("{pattern} in {path}"),
-            _ => pattern,
+            Some(path) if !path.is_empty() => format!("\"{pattern}\" in {path}"),
+            _ => format!("\"{pattern}\""),
         });
     }
     for subject in SUBJECTS {

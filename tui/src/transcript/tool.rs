@@ -294,7 +294,12 @@ impl Tool {
                     words(&format!("… {from} lines above"), env.theme.dim, env, out);
                 }
                 for line in &lines[from..] {
-                    words(line, env.theme.text, env, out);
+                    if outcome.denied {
+                        words(line, env.theme.text, env, out);
+                    } else {
+                        // Compilers point at columns: nothing is moved within a line.
+                        diff::indented(&[Span::styled(*line, env.theme.text)], env.width, out);
+                    }
                 }
             }
             State::Done(outcome) => match outcome.facts() {
