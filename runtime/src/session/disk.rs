@@ -50,12 +50,14 @@ pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(dir)?.sync_all() } else { Ok(()) }
 }
 
-/// Takes rights of others away. Not being allowed to is no reason to stop.
+/// Takes rights of others away. Not being allowed to is no reason to stop. What a link leads to is
+/// left alone: a project could have put the link there.
 fn restrict(path: &Path, mode: u32) {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
-        if let Ok(metadata) = fs::metadata(path)
+        if let Ok(metadata) = fs::symlink_metadata(path)
+            && !metadata.is_symlink()
             && metadata.permissions().mode() & 0o077 != 0
         {
             let _ = fs::set_permissions(path, fs::Permissions::from_mode(mode));

@@ -20,6 +20,8 @@ const HEAD_BYTES: u64 = 512 * 1024;
 /// How far back the last record is looked for.
 const FIRST_TAIL_BYTES: u64 = 16 * 1024;
 const LARGEST_TAIL_BYTES: u64 = 4 * 1024 * 1024;
+/// An old whole-object file above this is listed by its name alone.
+const LARGEST_OBJECT_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The first thing the person said, on one line; none before that.
 pub(super) fn title_of(messages: &[Arc<ConversationMessage>]) -> Option<String> {
@@ -75,7 +77,7 @@ pub(super) fn is_copy(path: &Path) -> bool {
 pub(super) fn entry(path: &Path, current: Option<&str>) -> Option<SessionEntry> {
     let metadata = fs::metadata(path).ok()?;
     let facts = if path.extension().is_some_and(|ext| ext == "json") {
-        facts_of_object(path)
+        (metadata.len() <= LARGEST_OBJECT_BYTES).then(|| facts_of_object(path)).flatten()
     } else {
         facts_of_lines(path, metadata.len()).ok()
     };
@@ -85,7 +87,8 @@ pub(super) fn entry(path: &Path, current: Option<&str>) -> Option<SessionEntry> 
         .ok()
         .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
         .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0));
-    let id = facts.meta.session_id.unwrap_or_else(|| id_of(path));
+    // The name of the file, not what is written in it: that is what finds it again.
+    let id = id_of(path);
     let current = current == Some(id.as_str());
     Some(SessionEntry {
         title: facts.meta.title.or(facts.title).unwrap_or_else(|| "(no prompt yet)".to_owned()),
@@ -117,11 +120,7 @@ fn facts_of_object(path: &Path) -> Option<Facts> {
         message_count: loaded.session.messages.len(),
         last_timestamp_ms: (loaded.session.updated_at_ms > 0)
             .then_some(loaded.session.updated_at_ms),
-        meta: Meta {
-            session_id: Some(loaded.session.id),
-            model: loaded.session.model,
-            ..Meta::default()
-        },
+        meta: Meta { model: loaded.session.model, ..Meta::default() },
     })
 }
 
@@ -139,6 +138,8 @@ fn facts_of_lines(path: &Path, bytes: u64) -> io::Result<Facts> {
         // Files of claw-code have no numbers: counted when they were read to the end, else
         // estimated from the lines that were read.
         None if head.bytes >= bytes || head.bytes == 0 => head.messages,
+        // Numbered, yet no whole record near the end: something huge is there. Rare enough to read.
+        None if head.numbered => load(path).map_or(0, |loaded| loaded.session.messages.len()),
         None => {
             let share = u128::from(bytes) * head.messages as u128 / u128::from(head.bytes);
             usize::try_from(share).unwrap_or(usize::MAX)
@@ -150,20 +151,21 @@ fn facts_of_lines(path: &Path, bytes: u64) -> io::Result<Facts> {
 struct Head {
     bytes: u64,
     messages: usize,
+    /// Records have numbers: the file is ours.
+    numbered: bool,
 }
 
 fn read_head(file: &File, path: &Path, facts: &mut Facts) -> io::Result<Head> {
     let blobs = BlobDir::beside(path);
     let mut decoder = Decoder::new(&blobs);
     let mut reader = BufReader::new(file.take(HEAD_BYTES));
-    let mut head = Head { bytes: 0, messages: 0 };
-    let mut numbered = false;
+    let mut head = Head { bytes: 0, messages: 0, numbered: false };
     let mut line = Vec::new();
     loop {
         line.clear();
         let read = reader.read_until(b'\n', &mut line)?;
         // Numbered records let the tail tell the count, so the first prompt is all we want here.
-        if read == 0 || (numbered && facts.title.is_some()) {
+        if read == 0 || (head.numbered && facts.title.is_some()) {
             return Ok(head);
         }
         head.bytes += read as u64;
@@ -171,7 +173,7 @@ fn read_head(file: &File, path: &Path, facts: &mut Facts) -> io::Result<Head> {
             continue;
         };
         if raw.r#type == "message" {
-            numbered |= raw.seq.is_some();
+            head.numbered |= raw.seq.is_some();
             head.messages += 1;
             if facts.title.is_some() {
                 continue;

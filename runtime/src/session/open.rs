@@ -36,6 +36,8 @@ pub struct OpenSession {
     store: SessionStore,
     queue: VecDeque<Pending>,
     next_seq: u64,
+    /// The name of the file may not be on disk yet.
+    is_new: bool,
     /// The file ends inside a line: the next record must begin a fresh one.
     torn_end: bool,
     title: Option<String>,
@@ -73,6 +75,7 @@ impl OpenSession {
             store,
             queue: VecDeque::new(),
             next_seq: 0,
+            is_new: false,
             torn_end: false,
             title: None,
             prompts: Vec::new(),
@@ -206,7 +209,11 @@ impl OpenSession {
     pub fn sync(&mut self) -> Result<(), SessionError> {
         self.write_if_begun()?;
         let Some(file) = &self.file else { return Ok(()) };
-        let synced = self.blobs.sync().and_then(|()| file.sync_data());
+        let mut synced = self.blobs.sync().and_then(|()| file.sync_data());
+        if let Some(dir) = self.path.parent().filter(|_| self.is_new && synced.is_ok()) {
+            synced = disk::sync_dir(dir);
+            self.is_new = synced.is_err();
+        }
         synced.map_err(|source| self.not_saved(source))
     }
 
@@ -383,6 +390,7 @@ impl OpenSession {
         let file = disk::open_append(&self.path, true);
         self.file = Some(file.map_err(|source| self.not_saved(source))?);
         self.exists = true;
+        self.is_new = true;
         self.queue.push_front(Pending::Meta);
         Ok(())
     }

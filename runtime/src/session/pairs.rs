@@ -41,9 +41,11 @@ pub(super) fn mend_pairs(messages: &mut Vec<Arc<ConversationMessage>>) -> Mended
     let mut open: Vec<(String, String)> = Vec::new();
     let mut answered: HashSet<String> = HashSet::new();
     for message in messages.drain(..) {
-        let answers = message.role == MessageRole::Tool
-            || message.blocks.iter().any(|b| matches!(b, ContentBlock::ToolResult { .. }));
-        if !answers {
+        // Only what a person said ends the exchange: a back-end may write one answer of the model
+        // as several messages, with the results after the last of them.
+        let answers =
+            message.blocks.iter().any(|block| matches!(block, ContentBlock::ToolResult { .. }));
+        if message.role == MessageRole::User && !answers {
             close(&mut open, &mut whole, &mut mended);
         }
         let Some(message) = without_orphans(message, &mut open, &mut answered, &mut mended) else {
@@ -148,6 +150,7 @@ mod tests {
         check(vec![user(), uses(&["a", "b"]), result("a"), result("b"), user()], 0, 0);
         check(vec![uses(&["a", "b"]), result("a"), user()], 1, 0);
         check(vec![uses(&["a"])], 1, 0);
+        check(vec![uses(&["a"]), uses(&["b"]), result("a"), result("b"), user()], 0, 0);
         check(vec![result("a"), user()], 0, 1);
         check(vec![uses(&["a"]), result("a"), result("a"), user()], 0, 1);
         check(vec![uses(&["a"]), user(), result("a")], 1, 1);

@@ -59,7 +59,7 @@ pub enum SessionError {
     #[error("\"{reference}\" fits {matches} sessions; give more of the id")]
     Ambiguous { reference: String, matches: usize },
     #[error(
-        "session {id} is open in another process; close it there, or start a fork with /session fork"
+        "session {id} is open in another process; close it there and try again, or start a new conversation"
     )]
     Locked { id: String },
     /// The file holds no record of a session.
@@ -149,10 +149,11 @@ impl SessionStore {
             }
             Err(LockRefusal::Io(error)) => Err(error),
         };
-        let loaded = self.load(&path)?;
+        let mut loaded = self.load(&path)?;
         if loaded.form == FileForm::WholeObject {
             return Ok(self.continue_elsewhere(loaded, None, &path));
         }
+        loaded.session.id = super::load::id_of(&path);
         let no_lock = lock.as_ref().err().map(ToString::to_string);
         let elsewhere = loaded.session.workspace_root.clone();
         let mut open = OpenSession::resumed(loaded, path, self.clone(), lock.ok());
@@ -246,7 +247,15 @@ impl SessionStore {
         let not_found = || SessionError::NotFound(reference.to_owned());
         if matches!(reference, "latest" | "last" | "recent") {
             let entries = self.list(None);
-            let newest = entries.iter().find(|e| e.message_count > 0).or(entries.first());
+            // Files in the flat folder may have come with the project: they are found by name or
+            // from the list, but never pass for the latest while there is one of our own.
+            let is_own = |e: &&SessionEntry| e.path.parent() == Some(self.dir.as_path());
+            let newest = entries
+                .iter()
+                .filter(is_own)
+                .chain(&entries)
+                .find(|e| e.message_count > 0)
+                .or(entries.first());
             return newest.map(|entry| entry.path.clone()).ok_or_else(not_found);
         }
         let as_path = Path::new(reference);

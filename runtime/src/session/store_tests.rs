@@ -318,3 +318,41 @@ fn delete_refuses_a_session_in_use_and_removes_its_side_files() {
     assert!(!path.exists() && !path.with_extension("d").exists());
     assert!(store.list(None).is_empty());
 }
+
+#[test]
+fn a_session_file_that_came_with_the_project_never_passes_for_the_latest() {
+    let (_dir, store) = store();
+    let own = stored(&store, &["mine"]);
+    let planted = fixture(&store, "claw-code.jsonl", "session-9999999999999-0.jsonl");
+    append(&planted, b"{\"type\":\"message\",\"timestamp_ms\":9999999999999,\"message\":{\"role\":\"user\",\"blocks\":[{\"type\":\"text\",\"text\":\"x\"}]}}\n");
+    assert_eq!(store.list(None)[0].path, planted, "it is listed");
+    assert_eq!(store.resume("latest").unwrap().path(), own);
+}
+
+#[test]
+fn a_copied_file_is_a_session_of_its_own_name() {
+    let (_dir, store) = store();
+    let path = stored(&store, &["one"]);
+    fs::copy(&path, path.with_file_name("copy.jsonl")).unwrap();
+    assert_eq!(store.list(None).len(), 2);
+    assert_eq!(store.resume("copy").unwrap().id(), "copy");
+}
+
+#[test]
+fn a_huge_last_record_does_not_spoil_the_list() {
+    let (_dir, store) = store();
+    let path = stored(&store, &["one", "two"]);
+    append(&path, format!("{{\"type\":\"message\",\"x\":\"{}", "y".repeat(17 << 20)).as_bytes());
+    let entry = &store.list(None)[0];
+    assert_eq!((entry.title.as_str(), entry.message_count), ("one", 2));
+}
+
+#[test]
+fn usage_that_cannot_be_read_does_not_cost_the_message() {
+    let (_dir, store) = store();
+    let path = stored(&store, &["one"]);
+    append(&path, b"{\"type\":\"message\",\"message\":{\"role\":\"assistant\",\"usage\":{\"input_tokens\":null},\"blocks\":[{\"type\":\"text\",\"text\":\"two\"}]}}\n");
+    let open = store.resume("latest").unwrap();
+    assert_eq!(texts(&open), ["one", "two"]);
+    assert_eq!(open.session().messages[1].usage, None);
+}
