@@ -28,7 +28,7 @@ use serde_json::Value;
 use crate::context::TurnContext;
 use crate::permissions::PermissionLevel;
 
-pub use registry::{RegistryError, ToolRegistry};
+pub use registry::{RegistryError, ToolRegistry, own_name};
 
 /// A tool as the model sees it.
 #[derive(Debug, Clone, PartialEq)]

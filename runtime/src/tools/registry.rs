@@ -42,6 +42,12 @@ const BUILT_IN: &[Row] = &[
 
 const NOT_RUN: &str = "interrupted before it ran";
 
+/// The own name of a built-in tool, from itself or from Claude Code's spelling of it (`Read` is
+/// `read_file`): for flags and rules that people write.
+pub fn own_name(name: &str) -> Option<&'static str> {
+    BUILT_IN.iter().find(|row| row.name == name || row.aliases.contains(&name)).map(|row| row.name)
+}
+
 /// Why a registry could not be made.
 #[derive(Debug, Error)]
 pub enum RegistryError {
@@ -77,18 +83,18 @@ impl ToolRegistry {
         let mut kept: Vec<&'static str> = Vec::new();
         for name in names {
             let name = name.as_ref();
-            let row = self.row(name).ok_or_else(|| RegistryError::UnknownTool {
+            kept.push(own_name(name).ok_or_else(|| RegistryError::UnknownTool {
                 name: name.to_owned(),
                 known: self.known(),
-            })?;
-            kept.push(row.name);
+            })?);
         }
         self.rows.retain(|row| kept.contains(&row.name));
         Ok(self)
     }
 
+    /// Calls come under a tool's own name only: rules and grants must never see two.
     fn row(&self, name: &str) -> Option<&Row> {
-        self.rows.iter().find(|row| row.name == name || row.aliases.contains(&name))
+        self.rows.iter().find(|row| row.name == name)
     }
 
     fn known(&self) -> String {
@@ -110,8 +116,12 @@ impl ToolRegistry {
             };
             (row.run)(Arc::clone(&self.scope), call.input.clone(), context)
         } else {
-            let message =
-                format!("there is no tool named {}; the tools are {}", call.name, self.known());
+            let meant = own_name(&call.name).filter(|name| self.row(name).is_some());
+            let hint = meant.map_or_else(
+                || format!("the tools are {}", self.known()),
+                |name| format!("call {name} instead"),
+            );
+            let message = format!("there is no tool named {}; {hint}", call.name);
             async move { ToolOutcome::error(message) }.boxed()
         };
         let (sink, redactor) = (Arc::clone(&cx.sink), self.scope.redactor.clone());
@@ -234,5 +244,4 @@ fn redact_outcome(redactor: &Redactor, outcome: &mut ToolOutcome) {
 }
 
 #[cfg(test)]
-#[path = "registry_tests.rs"]
 mod tests;

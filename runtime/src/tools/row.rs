@@ -30,7 +30,7 @@ pub(super) trait Tool: 'static {
 
     /// As the model calls it.
     const NAME: &'static str;
-    /// Other names under which it is understood.
+    /// Other names under which flags and rules may mean it.
     const ALIASES: &'static [&'static str] = &[];
     /// Written for the model.
     const DESCRIPTION: &'static str;

@@ -36,7 +36,7 @@ impl Search {
         cancel: CancellationToken,
     ) -> Result<Self, String> {
         let given = path.filter(|path| !path.trim().is_empty()).unwrap_or(".");
-        let base = scope.workspace.resolve(given).map_err(|error| error.to_string())?;
+        let base = scope.resolve_readable(given).map_err(|error| error.to_string())?;
         if !base.absolute.exists() {
             return Err(format!(
                 "{} does not exist; leave path out to search everywhere",

@@ -1,6 +1,5 @@
 //! `write_file`: a whole file at once.
 
-use std::io;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -72,7 +71,6 @@ fn plan(scope: &Scope, input: &Input) -> Result<Plan, FileError> {
         Err(FileError::Missing(_)) => None,
         // Replacing such a file is fine; only its old content is not shown.
         Err(FileError::Binary(_) | FileError::TooLarge { .. }) => Some(String::new()),
-        Err(FileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotADirectory => None,
         Err(error) => return Err(error),
     };
     let keep_crlf = old.as_deref().is_some_and(text_file::is_crlf);

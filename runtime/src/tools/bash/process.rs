@@ -56,6 +56,8 @@ pub(super) fn spawn(
         .arg(command)
         .current_dir(dir)
         .env(MARK, &mark)
+        // Nobody can type into an editor here; a commit without a message then says so at once.
+        .env("GIT_EDITOR", "true")
         .stdin(Stdio::null())
         .stdout(output.0)
         .stderr(output.1)
