@@ -45,6 +45,13 @@ fn check(words: &[String]) -> Option<String> {
                 return Some(format!("dd writes directly to the device {device}"));
             }
         }
+        "bash" | "sh" | "dash" | "zsh" | "eval" => {
+            // The script is one quoted word; each level is shorter than the one around it.
+            let scripts = arguments.iter().filter(|word| word.contains(char::is_whitespace));
+            if let Some(warning) = scripts.map(String::as_str).find_map(why_destructive) {
+                return Some(warning);
+            }
+        }
         "git" => {
             if let Some(warning) = check_git(arguments) {
                 return Some(warning);
@@ -172,6 +179,9 @@ mod tests {
             ("rm -rf ../../*", true),
             ("echo $(rm -rf /)", true),
             ("FOO=1 /bin/rm -rf /usr", true),
+            ("bash -c \"rm -rf /\"", true),
+            ("sudo sh -c 'cd /; eval \"rm -rf ~\"'", true),
+            ("bash -c 'echo fine'", false),
             ("chmod -R 777 /", true),
             ("mkfs.ext4 /dev/sda1", true),
             ("dd if=image of=/dev/sda bs=1M", true),
