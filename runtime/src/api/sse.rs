@@ -7,6 +7,8 @@
 use std::error::Error as _;
 use std::future::Future;
 use std::io::ErrorKind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -71,24 +73,42 @@ impl<'a> Silence<'a> {
     }
 }
 
+/// Most bytes that may come without completing an event.
+const MAX_EVENT_BYTES: usize = 32 * 1024 * 1024;
+
 /// The events of one response body.
-pub(super) struct EventStream(BoxStream<'static, Result<Sse, sse_stream::Error>>);
+pub(super) struct EventStream {
+    events: BoxStream<'static, Result<Sse, sse_stream::Error>>,
+    /// Bytes since the last event: a line without end must not fill the memory.
+    unread: Arc<AtomicUsize>,
+}
 
 impl EventStream {
     pub fn new(response: reqwest::Response) -> Self {
-        Self(SseByteStream::new(response.bytes_stream()).boxed())
+        let unread = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&unread);
+        let bytes = response.bytes_stream().map(move |chunk| {
+            let chunk = chunk.map_err(std::io::Error::other)?;
+            if counter.fetch_add(chunk.len(), Ordering::Relaxed) > MAX_EVENT_BYTES {
+                return Err(std::io::Error::other("one event has more than 32 MiB"));
+            }
+            Ok(chunk)
+        });
+        Self { events: SseByteStream::new(bytes).boxed(), unread }
     }
 
     /// The next event; none at the end of the body.
     pub async fn next(&mut self) -> Option<Result<Sse, CutCause>> {
-        Some(self.0.next().await?.map_err(|error| cut_cause(&error)))
+        let event = self.events.next().await?;
+        self.unread.store(0, Ordering::Relaxed);
+        Some(event.map_err(|error| cut_cause(&error)))
     }
 
     /// Reads the little that is left after the last event, so that the connection can be used again.
     /// Bounded, and nobody waits for it.
     pub fn finish_in_background(mut self) {
         tokio::spawn(async move {
-            let rest = async { while self.0.next().await.is_some() {} };
+            let rest = async { while self.events.next().await.is_some() {} };
             let _ = tokio::time::timeout(Duration::from_secs(1), rest).await;
         });
     }
