@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 pub use instructions::InstructionFile;
 
+use crate::redact::{CREDENTIAL_VARIABLES, Redactor};
 use crate::settings::config_home;
 
 const MANNER: &str = include_str!("prompt/manner.md");
@@ -28,14 +29,16 @@ pub struct SystemPrompt {
     pub files: Vec<InstructionFile>,
 }
 
-/// Builds the prompt for work in `workspace`. `environment` looks up one variable and serves to
-/// find the person's own instruction file, nothing else.
+/// Builds the prompt for work in `workspace`. `environment` looks up one variable: it serves to
+/// find the person's own instruction file and to know what must not be in any file.
 pub fn system_prompt(
     workspace: &Path,
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> SystemPrompt {
     let today = jiff::ZonedDateTime::now().date().to_string();
-    let found = instructions::read_all(workspace, &user_files(environment));
+    let credentials = CREDENTIAL_VARIABLES.iter().filter_map(|name| environment(name));
+    let redactor = Redactor::new(credentials);
+    let found = instructions::read_all(workspace, &user_files(environment), redactor);
     let mut blocks = vec![MANNER.trim_end().to_owned()];
     if let Some(block) = instructions::block(&found.files) {
         blocks.push(block);

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 
+use crate::redact::Redactor;
 use crate::session::{ContentBlock, ConversationMessage, MessageRole};
 
 /// Longest line of the timeline and of a request, in characters.
@@ -15,6 +17,10 @@ const FILES: usize = 8;
 const TIMELINE_LINES: usize = 60;
 /// What is carried over of an earlier summary.
 const EARLIER_CHARS: usize = 4_000;
+
+/// Lines are cut, and half a secret is no longer recognised when the summary is written to disk: it
+/// must go before the cut.
+static REDACTOR: LazyLock<Redactor> = LazyLock::new(|| Redactor::from_env::<&str>([]));
 
 const FILE_ENDINGS: [&str; 16] = [
     "rs", "ts", "tsx", "js", "jsx", "py", "go", "java", "c", "h", "cpp", "json", "toml", "yaml",
@@ -203,11 +209,13 @@ fn block_line(block: &ContentBlock) -> String {
 
 /// A megabyte of output need not be folded for one line.
 fn start_of(text: &str) -> String {
-    text.chars().take(LINE_CHARS * 4).collect()
+    let start: String = text.chars().take(LINE_CHARS * 4).collect();
+    REDACTOR.redact(&start).into_owned()
 }
 
 fn one_line(text: &str, chars: usize) -> String {
     let start: String = text.trim_start().chars().take(chars * 8).collect();
+    let start = REDACTOR.redact(&start);
     cut(&start.split_whitespace().collect::<Vec<_>>().join(" "), chars)
 }
 

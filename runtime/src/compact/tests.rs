@@ -258,3 +258,16 @@ fn the_threshold_comes_from_the_environment() {
         assert_eq!(auto_compaction_threshold(&environment), expected, "{value:?}");
     }
 }
+
+#[test]
+fn a_summary_holds_no_half_of_a_key() {
+    let key = format!("sk-ant-{}", "k".repeat(40));
+    let session = session(vec![
+        user(&format!("{} {key}", "x".repeat(110))),
+        assistant(&format!("next: {} {key}", "y".repeat(110))),
+        user("go on"),
+    ]);
+    let summary = compact_session(&session, &keep(1)).summary;
+    assert!(!summary.contains("kkk"), "{summary}");
+    assert!(summary.contains("xxx"));
+}

@@ -3,12 +3,14 @@
 //! Long files are cut and that is told. Files that lead out of the project (a link to a key, say)
 //! are refused, and imports inside a file are not followed.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use crate::redact::Redactor;
 use crate::settings::folders_to;
 
 /// Characters of one file, and of all together.
@@ -47,8 +49,8 @@ pub(super) struct Found {
 }
 
 /// Reads the first of `user_files` that exists, then the project's files.
-pub(super) fn read_all(workspace: &Path, user_files: &[PathBuf]) -> Found {
-    let mut reader = Reader::default();
+pub(super) fn read_all(workspace: &Path, user_files: &[PathBuf], redactor: Redactor) -> Found {
+    let mut reader = Reader { redactor, ..Reader::default() };
     if let Some(own) = user_files.iter().find(|path| path.is_file()) {
         reader.take(own, None);
     }
@@ -99,6 +101,7 @@ fn rule_files(folder: &Path) -> Vec<PathBuf> {
 #[derive(Default)]
 struct Reader {
     found: Found,
+    redactor: Redactor,
     seen_paths: HashSet<PathBuf>,
     used_chars: usize,
 }
@@ -120,11 +123,15 @@ impl Reader {
             Err(error) => return self.warn(path, &format!("not read: {error}")),
         };
         let text = String::from_utf8_lossy(&bytes);
-        if matches!(text, std::borrow::Cow::Owned(_)) {
+        if matches!(text, Cow::Owned(_)) {
             self.warn(path, "is not UTF-8; the odd characters were replaced");
         }
         let text = without_invisible(text.trim_start_matches('\u{feff}'));
-        let text = text.trim();
+        let text = self.redactor.redact(text.trim());
+        if matches!(text, Cow::Owned(_)) {
+            self.warn(path, "holds a key or token; it was hidden from the model");
+        }
+        let text = text.as_ref();
         let known = self.found.files.iter().any(|file| file.text == text);
         if text.is_empty() || known {
             return;

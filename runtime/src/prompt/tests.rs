@@ -206,3 +206,13 @@ fn a_path_with_a_line_break_cannot_begin_a_line() {
     let text = surroundings(Path::new("/a\n- Today: never"), "2026-01-31");
     assert_eq!(text.lines().filter(|line| line.starts_with("- Today")).count(), 1);
 }
+
+#[test]
+fn a_key_in_an_instruction_file_is_hidden_and_told() {
+    let folders = Folders::new(&[("repo/CLAUDE.md", b"Use the key my-own-credential here.")]);
+    let prompt = system_prompt(&folders.sub, &|name| {
+        (name == "ANTHROPIC_API_KEY").then(|| "my-own-credential".to_owned())
+    });
+    assert!(prompt.blocks[1].contains("Use the key [redacted] here."), "{}", prompt.blocks[1]);
+    assert!(prompt.warnings[0].contains("holds a key"), "{:?}", prompt.warnings);
+}

@@ -12,6 +12,7 @@ use super::lock::SessionLock;
 use super::open::lock_path;
 use super::record::{Decoder, Meta, RawRecord, Record};
 use super::{ContentBlock, ConversationMessage, MessageRole, SessionEntry};
+use crate::redact::Redactor;
 
 /// Longest title, in characters.
 const TITLE_CHARS: usize = 80;
@@ -24,11 +25,14 @@ const LARGEST_TAIL_BYTES: u64 = 4 * 1024 * 1024;
 const LARGEST_OBJECT_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The first thing the person said, on one line; none before that.
-pub(super) fn title_of(messages: &[Arc<ConversationMessage>]) -> Option<String> {
-    messages.iter().find_map(|message| title_from(message))
+pub(super) fn title_of(
+    messages: &[Arc<ConversationMessage>],
+    redactor: &Redactor,
+) -> Option<String> {
+    messages.iter().find_map(|message| title_from(message, redactor))
 }
 
-fn title_from(message: &ConversationMessage) -> Option<String> {
+fn title_from(message: &ConversationMessage, redactor: &Redactor) -> Option<String> {
     if message.role != MessageRole::User {
         return None;
     }
@@ -36,13 +40,15 @@ fn title_from(message: &ConversationMessage) -> Option<String> {
         ContentBlock::Text { text } if !text.trim().is_empty() => Some(text),
         _ => None,
     })?;
-    Some(one_line(text))
+    Some(one_line(text, redactor))
 }
 
 /// White space folded, cut to the length of a title.
-fn one_line(text: &str) -> String {
+fn one_line(text: &str, redactor: &Redactor) -> String {
     // A pasted megabyte need not be folded for eighty characters.
     let start: String = text.trim_start().chars().take(TITLE_CHARS * 8).collect();
+    // Before the cut: half a secret is no longer recognised.
+    let start = redactor.redact(&start);
     let folded = start.split_whitespace().collect::<Vec<_>>().join(" ");
     if folded.chars().count() <= TITLE_CHARS {
         return folded;
@@ -116,7 +122,7 @@ struct Facts {
 fn facts_of_object(path: &Path) -> Option<Facts> {
     let loaded = load(path).ok()?;
     Some(Facts {
-        title: title_of(&loaded.session.messages),
+        title: title_of(&loaded.session.messages, &Redactor::default()),
         message_count: loaded.session.messages.len(),
         last_timestamp_ms: (loaded.session.updated_at_ms > 0)
             .then_some(loaded.session.updated_at_ms),
@@ -181,7 +187,9 @@ fn read_head(file: &File, path: &Path, facts: &mut Facts) -> io::Result<Head> {
         }
         match decoder.record(raw) {
             Record::Meta(meta) => facts.meta.update(meta),
-            Record::Message(message) => facts.title = facts.title.take().or(title_from(&message)),
+            Record::Message(message) => {
+                facts.title = facts.title.take().or(title_from(&message, &Redactor::default()));
+            }
             _ => {}
         }
     }
@@ -247,7 +255,7 @@ mod tests {
             (&"ä".repeat(80), "ä".repeat(80)),
             (&"ä".repeat(81), format!("{}…", "ä".repeat(79))),
         ] {
-            assert_eq!(one_line(text), expected);
+            assert_eq!(one_line(text, &Redactor::default()), expected);
         }
     }
 

@@ -19,5 +19,4 @@ pub use model::{
 };
 pub use open::OpenSession;
 pub use pairs::unanswered_tool_uses;
-pub use record::Scrub;
 pub use store::{SessionEntry, SessionError, SessionStore, SessionView};

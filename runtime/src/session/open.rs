@@ -149,7 +149,7 @@ impl OpenSession {
     }
 
     pub(super) fn title(&self) -> Option<String> {
-        self.title.clone().or_else(|| title_of(&self.session.messages))
+        self.title.clone().or_else(|| title_of(&self.session.messages, self.store.redactor()))
     }
 
     /// A new session with this conversation, its own id and its own file. Both go on independently.
@@ -298,7 +298,7 @@ impl OpenSession {
     fn write_snapshot(&mut self, file: &mut File) -> io::Result<u64> {
         let title = self.title();
         let now = self.session.updated_at_ms;
-        let mut encoder = Encoder { scrub: self.store.scrub(), blobs: &mut self.blobs };
+        let mut encoder = Encoder { redactor: self.store.redactor(), blobs: &mut self.blobs };
         let mut bytes = encoder.meta(&self.session, title.as_deref())?;
         if let Some(compaction) = &self.session.compaction {
             bytes.extend(encoder.compaction(compaction, &self.session.spent)?);
@@ -349,7 +349,7 @@ impl OpenSession {
     /// One record by one `write_all`.
     fn write_one(&mut self, pending: &Pending) -> io::Result<()> {
         let title = matches!(pending, Pending::Meta).then(|| self.title()).flatten();
-        let mut encoder = Encoder { scrub: self.store.scrub(), blobs: &mut self.blobs };
+        let mut encoder = Encoder { redactor: self.store.redactor(), blobs: &mut self.blobs };
         let mut record = match pending {
             Pending::Message(message, at) => encoder.message(message, self.next_seq, *at)?,
             Pending::Prompt(text, at) => encoder.prompt(text, *at)?,

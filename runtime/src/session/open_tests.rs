@@ -181,23 +181,24 @@ fn long_fields_are_cut_in_the_record_only_and_come_back_whole() {
 #[test]
 fn secrets_reach_no_file() {
     let (dir, store) = store();
-    let store = store.with_scrub(Arc::new(|text: &str| text.replace("hunter\"2", "[removed]")));
+    let store = store.with_redactor(crate::redact::Redactor::new(["hunter\"2\"2"]));
     let mut open = store.create("m");
-    let input = serde_json::json!({ "command": "login hunter\"2" }).to_string();
+    let input = serde_json::json!({ "command": "login hunter\"2\"2" }).to_string();
     let facts = ToolFacts::Diff {
         path: "a".into(),
-        diff: "+hunter\"2".into(),
+        diff: "+hunter\"2\"2".into(),
         added: 1,
         removed: 0,
         created: false,
     };
-    open.record_prompt("my hunter\"2").unwrap();
-    open.push(user("my hunter\"2")).unwrap();
+    open.record_prompt("my hunter\"2\"2").unwrap();
+    // The title cuts in the middle of this one.
+    open.push(user(&format!("{} hunter\"2\"2", "x".repeat(70)))).unwrap();
     open.push(call("t", &input)).unwrap();
-    open.push(result("t", &format!("{}hunter\"2", "x".repeat(16_380)), Some(facts))).unwrap();
-    open.set_title("hunter\"2").unwrap();
+    open.push(result("t", &format!("{}hunter\"2\"2", "x".repeat(16_380)), Some(facts))).unwrap();
+    open.set_model("other").unwrap();
     let compaction =
-        SessionCompaction { count: 1, removed_message_count: 0, summary: "hunter\"2".into() };
+        SessionCompaction { count: 1, removed_message_count: 0, summary: "hunter\"2\"2".into() };
     let messages = open.session().messages.clone();
     open.replace_after_compaction(messages, compaction).unwrap();
     let mut folders = vec![dir.path().to_owned()];
@@ -218,7 +219,7 @@ fn secrets_reach_no_file() {
     assert!(open.session().messages[0].text().contains("hunter"), "memory is untouched");
     let again = reopen(&store, open);
     let (_, _, input) = again.session().messages[1].tool_uses().next().unwrap();
-    assert_eq!(input, r#"{"command":"login [removed]"}"#);
+    assert_eq!(input, r#"{"command":"login [redacted]"}"#);
 }
 
 #[test]

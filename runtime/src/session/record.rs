@@ -1,21 +1,16 @@
 //! One line of a session file: claw-code's records, with what we add inside them.
 //!
 //! Our additions are extra fields of known records (`seq`, `timestamp_ms`, `blobs`, `facts`,
-//! `partial`, `model`, `redacted_data`, `title`, `spent`), never new record types: the reference refuses a
-//! file with a type that it does not know, but reads over fields.
+//! `partial`, `model`, `redacted_data`, `title`, `spent`), never new record types: the reference
+//! refuses a file with a type that it does not know, but reads over fields.
 
 mod decode;
 mod encode;
-
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 pub(super) use decode::{Decoder, Meta, RawMessage, RawRecord, Record, is_foreign_record};
 pub(super) use encode::Encoder;
-
-/// Takes secrets out of a text before it is written.
-pub type Scrub = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
 #[derive(Serialize, Deserialize)]
 struct ForkBody {
@@ -40,6 +35,7 @@ mod tests {
     use super::super::blob::BlobDir;
     use super::super::{ContentBlock, ConversationMessage, MessageRole};
     use super::*;
+    use crate::redact::Redactor;
 
     fn blocks() -> impl Strategy<Value = ContentBlock> {
         let text = ".{0,60}";
@@ -71,10 +67,10 @@ mod tests {
         fn any_message_survives_its_line(blocks in proptest::collection::vec(blocks(), 1..5)) {
             let dir = tempfile::tempdir().unwrap();
             let mut side = BlobDir::beside(&dir.path().join("s.jsonl"));
-            let scrub: Scrub = Arc::new(str::to_owned);
+            let redactor = Redactor::default();
             let message = ConversationMessage::new(MessageRole::Assistant, blocks);
             let bytes =
-                Encoder { scrub: &scrub, blobs: &mut side }.message(&message, 7, 8).unwrap();
+                Encoder { redactor: &redactor, blobs: &mut side }.message(&message, 7, 8).unwrap();
             prop_assert_eq!(bytes.iter().position(|byte| *byte == b'\n'), Some(bytes.len() - 1));
             let raw: RawRecord<'_> = serde_json::from_slice(&bytes).unwrap();
             prop_assert_eq!(raw.seq, Some(7));

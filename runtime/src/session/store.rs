@@ -15,8 +15,8 @@ use super::list::{entry, is_copy, session_files};
 use super::load::{FileForm, Loaded, load};
 use super::lock::{LockRefusal, SessionLock};
 use super::open::{OpenSession, lock_path};
-use super::record::Scrub;
 use super::{ConversationMessage, Session, SessionFork};
+use crate::redact::Redactor;
 
 /// One row of the session list.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,7 +82,7 @@ pub struct SessionStore {
     dir: PathBuf,
     /// Where other sessions are looked for: the flat folder of old versions, the home folder.
     older: Vec<PathBuf>,
-    scrub: Scrub,
+    redactor: Redactor,
 }
 
 impl SessionStore {
@@ -97,7 +97,7 @@ impl SessionStore {
         Ok(Self {
             dir: sessions.join(fingerprint(&workspace)),
             older: vec![sessions],
-            scrub: Arc::new(str::to_owned),
+            redactor: Redactor::from_env::<&str>([]),
             workspace,
         })
     }
@@ -109,15 +109,16 @@ impl SessionStore {
         self
     }
 
-    /// Every text passes `scrub` before it is written.
+    /// What is taken out of every text before it is written, instead of the credentials in this
+    /// process' environment alone.
     #[must_use]
-    pub fn with_scrub(mut self, scrub: Scrub) -> Self {
-        self.scrub = scrub;
+    pub fn with_redactor(mut self, redactor: Redactor) -> Self {
+        self.redactor = redactor;
         self
     }
 
-    pub(super) fn scrub(&self) -> &Scrub {
-        &self.scrub
+    pub(super) fn redactor(&self) -> &Redactor {
+        &self.redactor
     }
 
     pub fn workspace(&self) -> &Path {

@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use super::super::blob::{BlobDir, BlobRef, FIELD_LIMIT_CHARS, head_of_long};
 use super::super::{ContentBlock, ConversationMessage, PartialReason, Session, SessionCompaction};
-use super::{ForkBody, Scrub, stand_in_for_broken_input};
+use super::{ForkBody, stand_in_for_broken_input};
+use crate::redact::Redactor;
 use crate::tools::ToolFacts;
 use crate::usage::{SpentUsage, TokenUsage};
 
@@ -117,7 +118,7 @@ struct PromptRecord<'a> {
 /// Turns values into lines (without the line end). Long texts go to the side folder on the way,
 /// secrets nowhere.
 pub(in crate::session) struct Encoder<'a> {
-    pub scrub: &'a Scrub,
+    pub redactor: &'a Redactor,
     pub blobs: &'a mut BlobDir,
 }
 
@@ -153,11 +154,11 @@ impl Encoder<'_> {
             updated_at_ms: session.updated_at_ms,
             fork: session.fork.as_ref().map(|fork| ForkBody {
                 parent_session_id: fork.parent_session_id.clone(),
-                branch_name: fork.branch_name.as_deref().map(|name| (self.scrub)(name)),
+                branch_name: fork.branch_name.as_deref().map(|name| self.clean(name).into_owned()),
             }),
             workspace_root: session.workspace_root.as_ref().map(|root| root.to_string_lossy()),
             model: session.model.as_deref(),
-            title: title.map(|title| (self.scrub)(title)),
+            title: title.map(|title| self.clean(title).into_owned()),
         })
     }
 
@@ -235,8 +236,7 @@ impl Encoder<'_> {
 
     /// The text without secrets; borrowed when it had none.
     fn clean<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let clean = (self.scrub)(text);
-        if clean == text { Cow::Borrowed(text) } else { Cow::Owned(clean) }
+        self.redactor.redact(text)
     }
 
     /// Tool input stays JSON whatever is taken out of it.
@@ -276,10 +276,9 @@ impl Encoder<'_> {
     fn clean_value(&self, value: &mut Value) -> bool {
         match value {
             Value::String(text) => {
-                let clean = (self.scrub)(text);
-                let changed = clean != *text;
+                let Cow::Owned(clean) = self.clean(text) else { return false };
                 *text = clean;
-                changed
+                true
             }
             // `|` and not `any`: every element must be cleaned.
             Value::Array(items) => {
