@@ -69,7 +69,8 @@ pub struct CompactionResult {
 /// Compacts a conversation. Pure: the session is not changed.
 ///
 /// Usage is taken off the kept messages: it belongs to requests that carried the whole. (The session
-/// store keeps it on record.)
+/// store keeps it on record.) Signed thinking is taken off as well: providers bind it to everything
+/// that stood before it and refuse it elsewhere.
 pub fn compact_session(session: &Session, config: &CompactionConfig) -> CompactionResult {
     let before_tokens = session.estimated_tokens();
     let messages = &session.messages;
@@ -100,7 +101,11 @@ pub fn compact_session(session: &Session, config: &CompactionConfig) -> Compacti
         if message.usage.is_some() {
             Arc::make_mut(message).usage = None;
         }
+        if message.blocks.iter().any(is_bound) {
+            Arc::make_mut(message).blocks.retain(|block| !is_bound(block));
+        }
     }
+    kept.retain(|message| !message.blocks.is_empty());
     let mut compacted = Vec::with_capacity(kept.len() + 1);
     if !summary.is_empty() {
         compacted.push(Arc::new(summary::message(&summary)));
@@ -140,6 +145,15 @@ fn unchanged(session: &Session, tokens: u64) -> CompactionResult {
         before_tokens: tokens,
         after_tokens: tokens,
     }
+}
+
+/// Thinking that only counts after exactly the messages that it followed. Unsigned reasoning is not
+/// bound, and some providers want it back.
+fn is_bound(block: &ContentBlock) -> bool {
+    matches!(
+        block,
+        ContentBlock::Thinking { signature: Some(_), .. } | ContentBlock::RedactedThinking { .. }
+    )
 }
 
 /// The summary of an earlier compaction is the one system message of a conversation.

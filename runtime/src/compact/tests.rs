@@ -271,3 +271,26 @@ fn a_summary_holds_no_half_of_a_key() {
     assert!(!summary.contains("kkk"), "{summary}");
     assert!(summary.contains("xxx"));
 }
+
+#[test]
+fn signed_thinking_does_not_outlive_the_messages_that_it_followed() {
+    let text = ContentBlock::Text { text: "b".into() };
+    let signed = ContentBlock::Thinking { thinking: "hm".into(), signature: Some("s".into()) };
+    let unsigned = ContentBlock::Thinking { thinking: "hm".into(), signature: None };
+    let hidden = ContentBlock::RedactedThinking { data: "d".into() };
+    let message = |blocks: &[&ContentBlock]| {
+        let blocks = blocks.iter().map(|block| (*block).clone()).collect();
+        Arc::new(ConversationMessage::new(MessageRole::Assistant, blocks))
+    };
+    let session = session(vec![
+        user("a"),
+        assistant("old"),
+        user("c"),
+        message(&[&signed, &hidden, &unsigned, &text]),
+        message(&[&signed]),
+    ]);
+    let compacted = compact_session(&session, &keep(3));
+    assert_eq!(compacted.messages[1..], [user("c"), message(&[&unsigned, &text])]);
+    let unchanged = compact_session(&session, &keep(5));
+    assert_eq!(unchanged.messages, session.messages, "it stays where nothing was removed");
+}

@@ -93,14 +93,8 @@ impl OpenSession {
     ) -> Self {
         let mut open = Self::begin(session, path, store);
         open.title = title;
-        let now = now_ms();
-        if open.session.compaction.is_some() {
-            open.queue.push_back(Pending::Compaction);
-        }
-        open.queue.extend(prompts.iter().map(|text| Pending::Prompt(text.clone(), now)));
-        let messages = open.session.messages.iter().map(|m| Pending::Message(Arc::clone(m), now));
-        open.queue.extend(messages);
         open.prompts = prompts;
+        open.queue_everything();
         open
     }
 
@@ -207,6 +201,7 @@ impl OpenSession {
     /// Makes everything written so far survive a power cut (about 0.2 ms). Call it at the end of a
     /// turn and after a user message.
     pub fn sync(&mut self) -> Result<(), SessionError> {
+        self.notice_removal();
         self.write_if_begun()?;
         let Some(file) = &self.file else { return Ok(()) };
         let mut synced = self.blobs.sync().and_then(|()| file.sync_data());
@@ -283,8 +278,9 @@ impl OpenSession {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(_) if original.exists() => {}
                 Err(_) => {
+                    let mut source = File::open(&self.path)?;
                     let mut copy = disk::create_private_file(&original)?;
-                    io::copy(&mut File::open(&self.path)?, &mut copy)?;
+                    io::copy(&mut source, &mut copy)?;
                     copy.sync_all()?;
                     disk::sync_dir(self.blobs.path())?;
                     return Ok(original);
@@ -315,6 +311,33 @@ impl OpenSession {
         Ok(seq)
     }
 
+    fn queue_everything(&mut self) {
+        let now = now_ms();
+        self.queue.clear();
+        if self.session.compaction.is_some() {
+            self.queue.push_back(Pending::Compaction);
+        }
+        self.queue.extend(self.prompts.iter().map(|text| Pending::Prompt(text.clone(), now)));
+        let messages = self.session.messages.iter().map(|m| Pending::Message(Arc::clone(m), now));
+        self.queue.extend(messages);
+    }
+
+    /// A clean-up of ignored files takes the session file away under our feet (and the handle would
+    /// go on writing to nowhere): then everything is written anew.
+    fn notice_removal(&mut self) {
+        if self.file.is_none() || self.path.exists() {
+            return;
+        }
+        self.title = self.title();
+        self.file = None;
+        self.lock = None;
+        self.exists = false;
+        self.torn_end = false;
+        self.next_seq = 0;
+        self.blobs = BlobDir::beside(&self.path);
+        self.queue_everything();
+    }
+
     fn queue_meta(&mut self) -> Result<(), SessionError> {
         if !self.exists {
             // The first record of the file says it.
@@ -338,6 +361,7 @@ impl OpenSession {
         if self.queue.is_empty() {
             return Ok(());
         }
+        self.notice_removal();
         self.ready_file()?;
         while let Some(next) = self.queue.front().cloned() {
             self.write_one(&next).map_err(|source| self.not_saved(source))?;

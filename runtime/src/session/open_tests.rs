@@ -367,3 +367,21 @@ fn the_cost_of_removed_messages_stays_on_record() {
     let fork = crate::usage::UsageTracker::from_session(again.fork(None).unwrap().session());
     assert_eq!(fork.total(), tracker.total());
 }
+
+#[test]
+fn a_session_file_that_was_cleaned_away_is_written_anew() {
+    let (dir, store) = store();
+    let mut open = store.create("m");
+    let long = "l".repeat(20_000);
+    open.record_prompt("one").unwrap();
+    open.push(user("one")).unwrap();
+    open.push(user(&long)).unwrap();
+    fs::remove_dir_all(dir.path().join(".claw")).unwrap();
+    open.push(user("three")).unwrap();
+    fs::remove_dir_all(dir.path().join(".claw")).unwrap();
+    open.sync().unwrap();
+    let again = reopen(&store, open);
+    assert_eq!(again.session().messages, [user("one"), user(&long), user("three")]);
+    assert_eq!(again.prompt_history(), ["one"]);
+    assert_eq!(again.warnings(), [""; 0]);
+}
