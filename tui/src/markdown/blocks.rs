@@ -14,6 +14,12 @@ use crate::theme::{Theme, ThemeKind};
 /// Text keeps at least this many columns: deeper nesting loses its outermost marks.
 const NARROWEST_TEXT: usize = 12;
 
+/// The dialect: what models write.
+pub const OPTIONS: Options = Options::ENABLE_TABLES
+    .union(Options::ENABLE_STRIKETHROUGH)
+    .union(Options::ENABLE_TASKLISTS)
+    .union(Options::ENABLE_FOOTNOTES);
+
 /// Lays out `source` block by block.
 pub fn render(
     source: &str,
@@ -22,11 +28,7 @@ pub fn render(
     colours: &mut dyn CodeColours,
     open: bool,
 ) -> Document {
-    let options = Options::ENABLE_TABLES
-        | Options::ENABLE_STRIKETHROUGH
-        | Options::ENABLE_TASKLISTS
-        | Options::ENABLE_FOOTNOTES;
-    let parser = Parser::new_ext(source, options);
+    let parser = Parser::new_ext(source, OPTIONS);
     let has_references = parser.reference_definitions().iter().next().is_some();
     let mut writer = Writer::new(source, width, theme, colours, open);
     for (event, range) in parser.into_offset_iter() {

@@ -18,6 +18,7 @@ mod tests;
 
 use std::sync::Arc;
 
+use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use ratatui::text::Line;
 
 use crate::theme::{CodeRole, Theme};
@@ -112,6 +113,35 @@ pub fn render(
         lines.extend(block.lines);
     }
     lines
+}
+
+/// The code blocks of a document, in order, each as it was written and without a final line feed.
+pub fn code_blocks(source: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut inside = false;
+    for event in Parser::new_ext(source, blocks::OPTIONS) {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) => {
+                found.push(String::new());
+                inside = true;
+            }
+            Event::End(TagEnd::CodeBlock) => {
+                inside = false;
+                if let Some(code) = found.last_mut()
+                    && code.ends_with('\n')
+                {
+                    code.pop();
+                }
+            }
+            Event::Text(text) if inside => {
+                if let Some(code) = found.last_mut() {
+                    code.push_str(&text);
+                }
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 /// Length of the part of a growing text that can be shown: a last line whose meaning is not yet

@@ -143,6 +143,14 @@ fn long_code_lines_wrap_hard_and_lose_nothing() {
 }
 
 #[test]
+fn code_is_copied_exactly_as_it_was_written() {
+    let long = "x".repeat(300);
+    let source = format!("a\n\n```sh\n{long}\n```\n\n- b\n\n  ```yaml\n  k:\n    - v\n  ```\n");
+    assert_eq!(code_blocks(&source), [long.as_str(), "k:\n  - v"]);
+    assert!(code_blocks("no `code`").is_empty());
+}
+
+#[test]
 fn tables_fit_the_width() {
     let source = "\
 | Name | What it does | Count |

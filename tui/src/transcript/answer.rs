@@ -7,6 +7,7 @@
 //! such a definition changes the meaning of text anywhere.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use ratatui::text::{Line, Span};
 
@@ -26,16 +27,24 @@ pub struct Answer {
     mark: Option<String>,
 }
 
-/// The lines of an answer, and how far they are final.
+/// The lines of a cell. For an answer also how far they are final.
 #[derive(Debug, Default)]
-pub struct AnswerLines {
+pub struct Laid {
     pub lines: Vec<Line<'static>>,
+    /// Colours of code are still to come.
+    pub pending: bool,
     /// Bytes of the source and lines that no further text can change.
     stable_bytes: usize,
     stable_lines: usize,
-    /// Colours of code are still to come, in the stable part or behind it.
-    stable_pending: bool,
-    pub pending: bool,
+    /// Blocks whose colours are still to come, in order.
+    waiting: Vec<Waiting>,
+}
+
+/// A block that is drawn plain for now.
+#[derive(Debug)]
+struct Waiting {
+    source: Range<usize>,
+    lines: Range<usize>,
 }
 
 impl Answer {
@@ -71,45 +80,57 @@ impl Answer {
         self.text.text()
     }
 
-    /// Brings `laid` up to date. `colours_changed` says that colours arrived since the last time.
-    pub fn lay_out(&self, laid: &mut AnswerLines, env: &mut Env<'_>, colours_changed: bool) {
-        if colours_changed && laid.stable_pending {
-            *laid = AnswerLines::default();
-        }
+    /// Brings `laid` up to date: `grown` says that the text changed since the last time, and
+    /// `coloured` that colours of code arrived.
+    pub fn lay_out(&self, laid: &mut Laid, env: &mut Env<'_>, grown: bool, coloured: bool) {
         let source = self.source();
-        let end =
-            if self.is_live() { settled_len(&source).max(laid.stable_bytes) } else { source.len() };
-        let mut document = render_blocks(
-            &source[laid.stable_bytes..end],
-            env.width,
-            env.theme,
-            env.colours,
-            self.is_live(),
-        );
+        if grown {
+            self.lay_out_rest(&source, laid, env);
+        }
+        if coloured && !recolour(&source, laid, env, self.is_live()) {
+            *laid = Laid::default();
+            self.lay_out_rest(&source, laid, env);
+        }
+        laid.pending = !laid.waiting.is_empty();
+    }
+
+    /// Lays out what follows the last safe boundary, and moves the boundary on.
+    fn lay_out_rest(&self, source: &str, laid: &mut Laid, env: &mut Env<'_>) {
+        let live = self.is_live();
+        let end = if live { settled_len(source).max(laid.stable_bytes) } else { source.len() };
+        let rest = &source[laid.stable_bytes..end];
+        let mut document = render_blocks(rest, env.width, env.theme, env.colours, live);
         if document.has_references && laid.stable_bytes > 0 {
-            *laid = AnswerLines::default();
-            document =
-                render_blocks(&source[..end], env.width, env.theme, env.colours, self.is_live());
+            *laid = Laid::default();
+            document = render_blocks(&source[..end], env.width, env.theme, env.colours, live);
         }
         laid.lines.truncate(laid.stable_lines);
+        let stable_lines = laid.stable_lines;
+        laid.waiting.retain(|block| block.lines.end <= stable_lines);
         let base = laid.stable_bytes;
-        let boundary = if self.is_live() && !document.has_references {
+        let boundary = if live && !document.has_references {
             document.blocks.iter().rposition(|block| block.safe_start).unwrap_or(0)
         } else {
             0
         };
-        laid.pending = laid.stable_pending;
-        for (index, block) in document.blocks.into_iter().enumerate() {
+        let mut blocks = document.blocks.into_iter().enumerate().peekable();
+        while let Some((index, block)) = blocks.next() {
             if index > 0 && index == boundary {
                 laid.stable_bytes = base + block.start;
                 laid.stable_lines = laid.lines.len();
-                laid.stable_pending = laid.pending;
             }
             if block.gap || (index == 0 && !laid.lines.is_empty()) {
                 laid.lines.push(Line::default());
             }
+            let first = laid.lines.len();
             laid.lines.extend(block.lines);
-            laid.pending |= block.pending;
+            if block.pending {
+                let next = blocks.peek().map_or(end, |(_, next)| base + next.start);
+                laid.waiting.push(Waiting {
+                    source: base + block.start..next,
+                    lines: first..laid.lines.len(),
+                });
+            }
         }
         if let Some(mark) = &self.mark {
             let span = Span::styled(format!("— {mark}"), env.theme.warning);
@@ -119,12 +140,45 @@ impl Answer {
     }
 }
 
+/// Draws the blocks again whose colours may have come, each by itself: colours change no width, so
+/// the new lines take the place of the old ones. False when they do not fit there.
+fn recolour(source: &str, laid: &mut Laid, env: &mut Env<'_>, live: bool) -> bool {
+    let mut fits = true;
+    let end = laid.lines.len();
+    let lines = &mut laid.lines;
+    laid.waiting.retain(|waiting| {
+        let whole_lines = waiting.source.start == 0
+            || source.as_bytes().get(waiting.source.start - 1) == Some(&b'\n');
+        let Some(source) = source.get(waiting.source.clone()).filter(|_| whole_lines) else {
+            fits = false;
+            return false;
+        };
+        let open = live && waiting.lines.end == end;
+        let mut document = render_blocks(source, env.width, env.theme, env.colours, open);
+        let block = (document.blocks.len() == 1).then(|| document.blocks.pop()).flatten();
+        match block {
+            Some(block) if block.lines.len() == waiting.lines.len() => {
+                for (line, new) in lines[waiting.lines.clone()].iter_mut().zip(block.lines) {
+                    *line = new;
+                }
+                block.pending
+            }
+            _ => {
+                fits = false;
+                false
+            }
+        }
+    });
+    fits
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::markdown::{PlainCode, render};
-    use crate::theme::Theme;
+    use crate::markdown::{CodeColours, ColouredCode, Colours, PlainCode, render};
+    use crate::theme::{CodeRole, Theme};
     use proptest::prelude::*;
+    use std::sync::Arc;
     use std::time::Instant;
 
     const WIDTH: u16 = 24;
@@ -132,29 +186,75 @@ mod tests {
     /// An answer with the lines of its last layout.
     struct Page {
         answer: Answer,
-        laid: AnswerLines,
+        laid: Laid,
         theme: Theme,
     }
 
     impl Page {
         fn new() -> Self {
-            Self { answer: Answer::live(), laid: AnswerLines::default(), theme: Theme::dark() }
+            Self { answer: Answer::live(), laid: Laid::default(), theme: Theme::dark() }
+        }
+
+        fn lay_out(&mut self, colours: &mut dyn CodeColours, grown: bool, coloured: bool) {
+            let mut env = Env { width: WIDTH, theme: &self.theme, colours, now: Instant::now() };
+            self.answer.lay_out(&mut self.laid, &mut env, grown, coloured);
         }
 
         fn lines(&mut self) -> &[Line<'static>] {
-            let mut env = Env {
-                width: WIDTH,
-                theme: &self.theme,
-                colours: &mut PlainCode,
-                now: Instant::now(),
-            };
-            self.answer.lay_out(&mut self.laid, &mut env, false);
+            self.lay_out(&mut PlainCode, true, false);
             &self.laid.lines
         }
 
         fn text(&mut self) -> String {
             self.lines().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
         }
+    }
+
+    /// Code gets its colours the second time it is asked for.
+    #[derive(Default)]
+    struct Slow {
+        asked: Vec<(String, bool)>,
+        answers: usize,
+    }
+
+    impl CodeColours for Slow {
+        fn colours(&mut self, _language: &str, code: &str, open: bool) -> Colours {
+            self.answers += 1;
+            let known = self.asked.contains(&(code.to_owned(), open));
+            if known && !open {
+                return Colours::Ready(keywords(code));
+            }
+            self.asked.push((code.to_owned(), open));
+            Colours::Pending(known.then(|| keywords(code)))
+        }
+    }
+
+    struct Instantly;
+
+    impl CodeColours for Instantly {
+        fn colours(&mut self, _language: &str, code: &str, _open: bool) -> Colours {
+            Colours::Ready(keywords(code))
+        }
+    }
+
+    fn keywords(code: &str) -> Arc<ColouredCode> {
+        let lines = code.lines().map(|_| vec![(3, CodeRole::Keyword)]).collect();
+        Arc::new(ColouredCode { lines })
+    }
+
+    #[test]
+    fn only_the_blocks_that_wait_are_drawn_again_when_colours_come() {
+        let block = "```rust\nlet x = 1;\n```\n\ntext\n\n";
+        let mut page = Page::new();
+        let mut slow = Slow::default();
+        page.answer.push(&block.repeat(50));
+        page.lay_out(&mut slow, true, true);
+        page.lay_out(&mut slow, false, true);
+        let answers = slow.answers;
+        assert!(!page.laid.pending);
+        page.answer.push(block);
+        page.lay_out(&mut slow, true, true);
+        assert!(slow.answers - answers <= 3, "{}", slow.answers - answers);
     }
 
     fn whole(source: &str) -> Vec<Line<'static>> {
@@ -300,6 +400,34 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn colours_that_come_later_end_in_the_same_lines(
+            source in markdown(),
+            cuts in prop::collection::vec(1usize..40, 0..20),
+        ) {
+            let source = source.replace("```\n", "```sh\nlet it\n```\n");
+            let mut page = Page::new();
+            let mut slow = Slow::default();
+            let chars: Vec<char> = source.chars().collect();
+            let mut at = 0;
+            for step in cuts {
+                let end = (at + step).min(chars.len());
+                page.answer.push(&chars[at..end].iter().collect::<String>());
+                at = end;
+                page.lay_out(&mut slow, true, true);
+            }
+            page.answer.push(&chars[at..].iter().collect::<String>());
+            page.answer.finish(None);
+            page.lay_out(&mut slow, true, false);
+            for _ in 0..3 {
+                page.lay_out(&mut slow, false, true);
+            }
+            prop_assert!(!page.laid.pending);
+            let clean = page.answer.source().into_owned();
+            let expected = render(&clean, WIDTH, &Theme::dark(), &mut Instantly);
+            prop_assert_eq!(expected, page.laid.lines, "{:?}", clean);
+        }
 
         #[test]
         fn any_cut_of_the_deltas_gives_the_lines_of_one_piece(

@@ -5,7 +5,7 @@ use std::time::Instant;
 use claw_runtime::NoticeLevel;
 use ratatui::text::{Line, Span};
 
-use super::answer::{Answer, AnswerLines};
+use super::answer::{Answer, Laid};
 use super::source::Source;
 use super::thinking::Thinking;
 use super::tool::Tool;
@@ -79,7 +79,7 @@ struct Cache {
     colours: u64,
     /// The content changed since.
     stale: bool,
-    laid: AnswerLines,
+    laid: Laid,
 }
 
 impl Cell {
@@ -113,18 +113,17 @@ impl Cell {
     /// Lays the cell out unless its lines are up to date.
     pub fn lay_out(&mut self, key: Key, colours: u64, env: &mut Env<'_>) -> &[Line<'static>] {
         let reusable = self.cache.take().filter(|cache| cache.key == key);
-        let mut cache = reusable.unwrap_or_else(|| Cache {
-            key,
-            colours,
-            stale: true,
-            laid: AnswerLines::default(),
-        });
+        let mut cache =
+            reusable.unwrap_or_else(|| Cache { key, colours, stale: true, laid: Laid::default() });
         let colours_changed = cache.colours != colours;
-        if cache.stale || (cache.laid.pending && colours_changed) {
+        let coloured = cache.laid.pending && colours_changed;
+        if cache.stale || coloured {
             match &self.content {
-                Content::Answer(answer) => answer.lay_out(&mut cache.laid, env, colours_changed),
+                Content::Answer(answer) => {
+                    answer.lay_out(&mut cache.laid, env, cache.stale, coloured);
+                }
                 other => {
-                    cache.laid = AnswerLines::default();
+                    cache.laid = Laid::default();
                     lay_out(other, key.expanded, env, &mut cache.laid);
                 }
             }
@@ -166,9 +165,9 @@ impl Cell {
     }
 }
 
-fn lay_out(content: &Content, expanded: bool, env: &mut Env<'_>, laid: &mut AnswerLines) {
+fn lay_out(content: &Content, expanded: bool, env: &mut Env<'_>, laid: &mut Laid) {
     match content {
-        Content::Answer(answer) => answer.lay_out(laid, env, false),
+        Content::Answer(answer) => answer.lay_out(laid, env, true, false),
         Content::Thinking(thinking) => thinking.lay_out(expanded, env, &mut laid.lines),
         Content::Tool(tool) => tool.lay_out(expanded, env, &mut laid.lines),
         Content::User { text, queued } => user(&text.text(), *queued, expanded, env, laid),
@@ -202,7 +201,7 @@ fn lay_out(content: &Content, expanded: bool, env: &mut Env<'_>, laid: &mut Answ
     }
 }
 
-fn blocks(source: &str, env: &mut Env<'_>, laid: &mut AnswerLines) {
+fn blocks(source: &str, env: &mut Env<'_>, laid: &mut Laid) {
     let document = render_blocks(source, env.width, env.theme, env.colours, false);
     for block in document.blocks {
         if block.gap {
@@ -213,7 +212,7 @@ fn blocks(source: &str, env: &mut Env<'_>, laid: &mut AnswerLines) {
     }
 }
 
-fn user(text: &str, queued: bool, expanded: bool, env: &mut Env<'_>, laid: &mut AnswerLines) {
+fn user(text: &str, queued: bool, expanded: bool, env: &mut Env<'_>, laid: &mut Laid) {
     let style = if queued { env.theme.dim } else { env.theme.user };
     let total = text.lines().count();
     let hidden = if expanded { 0 } else { total.saturating_sub(PROMPT_LINES) };

@@ -89,7 +89,11 @@ impl Transcript {
     /// Adds a cell at the end.
     pub(super) fn push(&mut self, content: Content) -> usize {
         self.view.count_cell();
-        self.cells.push(content)
+        let at = self.cells.push(content);
+        if self.cells.queued() > 0 {
+            self.view.make_room(at);
+        }
+        at
     }
 
     fn notice(&mut self, level: NoticeLevel, text: &str) {
@@ -225,6 +229,7 @@ impl Transcript {
 
     fn turn_completed(&mut self, summary: &TurnSummary) {
         let live_text = self.live.is_some_and(|at| self.is_live_answer(at));
+        self.submitted = None;
         let cancelled = summary.stop == TurnStop::Cancelled;
         self.finish_live(cancelled.then_some(INTERRUPTED_MARK));
         let interrupted = self.end_calls();
@@ -247,6 +252,7 @@ impl Transcript {
 
     fn turn_failed(&mut self, error: &RuntimeError) {
         let live_text = self.live.is_some_and(|at| self.is_live_answer(at));
+        self.submitted = None;
         let cut = match error {
             RuntimeError::Api(ApiError::StreamCut { cause, .. }) => {
                 let cause = sanitise::single_line(&cause.to_string()).into_owned();

@@ -31,7 +31,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use crate::markdown::CodeColours;
+use crate::markdown::{CodeColours, code_blocks};
 use crate::theme::Theme;
 use cell::{Cell, Content};
 use cells::Cells;
@@ -229,6 +229,11 @@ impl Transcript {
             }
             _ => None,
         })
+    }
+
+    /// The code blocks of the last answer, each exactly as it was written, for copying.
+    pub fn last_code_blocks(&self) -> Vec<String> {
+        self.last_answer().map(|answer| code_blocks(&answer)).unwrap_or_default()
     }
 
     /// Source of the cell at this position of the screen, for copying.

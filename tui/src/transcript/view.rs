@@ -104,6 +104,21 @@ impl View {
         }
     }
 
+    /// A cell was put in at this place: those behind it moved by one.
+    pub fn make_room(&mut self, at: usize) {
+        if let Some(anchor) = &mut self.anchor
+            && anchor.place.cell >= at
+        {
+            anchor.place.cell += 1;
+        }
+        if let Some(focus) = &mut self.focus
+            && *focus >= at
+        {
+            *focus += 1;
+        }
+        self.rows.clear();
+    }
+
     pub fn follow(&mut self) {
         self.anchor = None;
         self.arrived = Arrived::default();
