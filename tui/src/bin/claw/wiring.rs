@@ -67,9 +67,7 @@ pub fn driver(
     let mut backends = Backends::new(rows(&settings));
     let backend = open_backend(&mut backends, common, &settings)?;
     let redactor = Redactor::from_env(std::iter::empty::<String>());
-    let scrubber = redactor.clone();
-    let store = SessionStore::open(&root)?
-        .with_scrub(Arc::new(move |text: &str| scrubber.redact(text).into_owned()));
+    let store = SessionStore::open(&root)?.with_redactor(redactor.clone());
     let (session, resumed) = match &common.resume {
         Some(reference) => (store.resume(reference)?, true),
         None => (store.create(&backend.model), false),
