@@ -89,9 +89,13 @@ pub(crate) fn folders_to(workspace: &Path) -> Vec<PathBuf> {
 
 fn user_layers(environment: &dyn Fn(&str) -> Option<String>) -> Vec<Layer> {
     let Some(config_home) = config_home(environment) else { return Vec::new() };
-    let beside = config_home.parent().unwrap_or(&config_home).join(".claw.json");
-    [beside, config_home.join("settings.json")]
+    // `.claw.json` stands in the home folder, or inside a folder that the variable names: what is
+    // around that folder may belong to anybody.
+    let moved = environment("CLAW_CONFIG_HOME").is_some_and(|value| !value.is_empty());
+    let home = if moved { Some(config_home.as_path()) } else { config_home.parent() };
+    home.map(|home| home.join(".claw.json"))
         .into_iter()
+        .chain([config_home.join("settings.json")])
         .map(|path| Layer { scope: Scope::User, path })
         .collect()
 }

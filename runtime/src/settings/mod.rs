@@ -26,9 +26,10 @@ use crate::usage::{Price, PriceTable};
 /// The mode when nobody sets one.
 pub const DEFAULT_MODE: PermissionMode = PermissionMode::WorkspaceWrite;
 
-/// Keys that claw-code knows and this version reads over. What they would do is told, because some
+/// Keys that people set, from claw-code or Claude Code, and that this version reads over. What they would do is told, because some
 /// of them protect.
-const NOT_USED: [&str; 14] = [
+const NOT_USED: [&str; 15] = [
+    "keybindings",
     "hooks",
     "mcpServers",
     "oauth",
@@ -240,7 +241,6 @@ impl Settings {
             "permissions" => return self.add_permissions(file, value, unused),
             "aliases" => self.add_aliases(file, value),
             "prices" => self.add_prices(file, value),
-            "keybindings" => {}
             _ if NOT_USED.contains(&key) => unused.push(key.to_owned()),
             _ => {
                 self.warn(file, key, &format!("\"{key}\" is not a setting"));

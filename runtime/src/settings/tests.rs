@@ -74,6 +74,8 @@ fn the_config_home_moves_with_its_variable() {
     let folders = Folders::new(&[
         ("home/.claw/settings.json", r#"{"model":"home"}"#),
         ("elsewhere/claw/settings.json", r#"{"model":"moved"}"#),
+        ("elsewhere/claw/.claw.json", r#"{"theme":"light"}"#),
+        ("elsewhere/.claw.json", r#"{"backend":"not ours"}"#),
     ]);
     let moved = folders.home.parent().unwrap().join("elsewhere/claw");
     let settings = Settings::load(&folders.sub, &|name| match name {
@@ -82,6 +84,8 @@ fn the_config_home_moves_with_its_variable() {
         _ => None,
     });
     assert_eq!(settings.model().as_deref(), Some("moved"));
+    assert_eq!(settings.theme(), ThemeChoice::Light);
+    assert_eq!(settings.backend(), None);
 }
 
 #[test]
