@@ -1,4 +1,5 @@
 //! End-to-end tests, one binary: linking dominates.
 
 mod architecture;
+mod turn;
 mod wire;

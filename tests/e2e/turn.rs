@@ -40,7 +40,8 @@ impl Stage {
         let session = store.create("scripted");
         let client = ScriptedClient::new(answers);
         let requests = client.requests();
-        let tools = ToolRegistry::new(folder.path()).unwrap();
+        let tools =
+            ToolRegistry::new(folder.path(), claw_runtime::redact::Redactor::default()).unwrap();
         let sink = RecordingSink::new();
         let person = ScriptedPerson::new(Arc::clone(&sink), decisions);
         Self {
@@ -197,12 +198,12 @@ async fn golden_sequence_of_a_turn_with_thinking_text_two_tools_a_hook_a_denial_
             "message stop: EndTurn",
             "usage: 50000 in, 5 out",
             "compacting: Automatic, round 1 of 1",
-            "compacted: Automatic, 7 removed",
+            "compacted: Automatic, 6 removed",
             "turn completed: Finished(EndTurn), 2 calls, 2 iterations",
         ]
     );
     assert_eq!(summary.tool_calls, 2);
-    assert_eq!(summary.auto_compaction, Some(7));
+    assert_eq!(summary.auto_compaction, Some(6));
     assert_every_tool_use_has_a_result(&stage.conversation);
 }
 
@@ -355,7 +356,10 @@ async fn stopping_a_turn_leaves_a_valid_session_with_the_prompt_once() {
         stage.reloaded(),
         [(MessageRole::User, "tell me".into()), (MessageRole::Assistant, "Half an ans".into())]
     );
-    assert_eq!(stage.sink.lines().last().unwrap(), "turn completed: Cancelled, 0 calls, 1 iterations");
+    assert_eq!(
+        stage.sink.lines().last().unwrap(),
+        "turn completed: Cancelled, 0 calls, 1 iterations"
+    );
 }
 
 #[tokio::test]
@@ -443,7 +447,7 @@ async fn results_whose_effects_are_on_disk_survive_a_failure_after_them() {
 async fn the_context_window_is_recovered_in_rounds_with_the_prompt_in_each_request_once() {
     let too_long = || failure(ApiError::ContextWindowExceeded { message: "too long".into() });
     let mut answers: Vec<Answer> = (0..5).map(|_| answer(vec![text("Earlier.")])).collect();
-    answers.extend([too_long(), too_long(), too_long(), too_long()]);
+    answers.extend([too_long(), too_long(), too_long()]);
     answers.push(answer(vec![text("It fits.")]));
     let mut stage = Stage::new(answers, vec![]);
     for n in 0..5 {
@@ -462,14 +466,38 @@ async fn the_context_window_is_recovered_in_rounds_with_the_prompt_in_each_reque
             "compacting: ContextWindow, round 1 of 4",
             "compacting: ContextWindow, round 2 of 4",
             "compacting: ContextWindow, round 3 of 4",
-            "compacting: ContextWindow, round 4 of 4",
         ]
     );
-    for request in 5..stage.requests.lock().unwrap().len() {
+    let sent = stage.requests.lock().unwrap().len();
+    for request in 5..sent {
         let prompts = stage.prompts_in_request(request);
         let count = prompts.iter().filter(|prompt| *prompt == "the long one").count();
         assert_eq!(count, 1, "request {request}: {prompts:?}");
     }
+}
+
+#[tokio::test]
+async fn the_last_round_leaves_only_the_prompt_and_a_summary() {
+    let too_long = || failure(ApiError::ContextWindowExceeded { message: "too long".into() });
+    let mut stage = Stage::new(
+        vec![
+            answer(vec![text("Earlier.")]),
+            answer(vec![tool("t", "glob_search", json!({"pattern": "*"}))]),
+            too_long(),
+            too_long(),
+            answer(vec![text("It fits.")]),
+        ],
+        vec![],
+    );
+    stage.turn("before").await.unwrap();
+    stage.turn("now").await.unwrap();
+    let requests = stage.requests.lock().unwrap();
+    let last: Vec<MessageRole> =
+        requests.last().unwrap().messages.iter().map(|message| message.role).collect();
+    assert_eq!(last, [MessageRole::System, MessageRole::User]);
+    drop(requests);
+    assert!(stage.sink.lines().contains(&"compacting: ContextWindow, round 4 of 4".to_owned()));
+    assert_every_tool_use_has_a_result(&stage.conversation);
 }
 
 #[tokio::test]
@@ -497,7 +525,8 @@ async fn words_about_a_context_window_do_not_discard_history() {
 
 #[tokio::test]
 async fn auto_compaction_follows_the_current_context_and_fires_once_per_crossing() {
-    let usage = |tokens| TokenUsage { input_tokens: tokens, output_tokens: 1, ..Default::default() };
+    let usage =
+        |tokens| TokenUsage { input_tokens: tokens, output_tokens: 1, ..Default::default() };
     let mut stage = Stage::new(
         (0..8)
             .map(|n| answer_with_usage(vec![text("ok")], usage(if n == 5 { 900 } else { 400 })))
@@ -508,8 +537,7 @@ async fn auto_compaction_follows_the_current_context_and_fires_once_per_crossing
     let mut compactions = Vec::new();
     for n in 0..8 {
         stage.turn(["a", "b", "c", "d", "e", "f", "g", "h"][n]).await.unwrap();
-        let count =
-            stage.sink.lines().iter().filter(|line| line.starts_with("compacted")).count();
+        let count = stage.sink.lines().iter().filter(|line| line.starts_with("compacted")).count();
         compactions.push(count);
     }
     // 400 tokens in each of five calls is 2,000 in sum and no reason at all.
@@ -529,8 +557,7 @@ async fn the_iteration_cap_is_a_visible_stop() {
 #[tokio::test]
 async fn a_stop_at_the_output_limit_is_told_and_its_calls_do_not_run() {
     let cut: Answer = Box::new(|_, cx| {
-        let blocks =
-            stream_parts(&[tool("t", "bash", json!({"command": "touch marker"}))], cx);
+        let blocks = stream_parts(&[tool("t", "bash", json!({"command": "touch marker"}))], cx);
         Ok(assistant_turn(blocks, TokenUsage::default(), StopReason::MaxTokens))
     });
     let mut stage = Stage::new(vec![cut], vec![]);
@@ -542,8 +569,7 @@ async fn a_stop_at_the_output_limit_is_told_and_its_calls_do_not_run() {
 
 #[tokio::test]
 async fn compacting_on_request_tells_both_numbers_and_keeps_the_original() {
-    let mut stage =
-        Stage::new((0..6).map(|_| answer(vec![text("An answer.")])).collect(), vec![]);
+    let mut stage = Stage::new((0..6).map(|_| answer(vec![text("An answer.")])).collect(), vec![]);
     let cx = stage.context();
     let config = claw_runtime::compact::CompactionConfig::requested();
     let nothing = stage.conversation.compact(&config, &cx);
@@ -566,7 +592,8 @@ async fn a_fork_goes_on_by_itself() {
     stage.turn("first").await.unwrap();
     let fork = stage
         .conversation
-        .fork_session(&SessionStore::open(stage.folder.path()).unwrap(), Some("experiment")).unwrap();
+        .fork_session(&SessionStore::open(stage.folder.path()).unwrap(), Some("experiment"))
+        .unwrap();
     let parent = stage.conversation.session().id.clone();
     let origin = fork.session().fork.clone().unwrap();
     assert_ne!(fork.session().id, parent);

@@ -3,3 +3,4 @@
 pub mod harness;
 pub mod mock_api;
 pub mod screen;
+pub mod turn;

@@ -16,9 +16,8 @@ use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 /// One scripted answer: what it emits on the way and what it returns.
-pub type Answer = Box<
-    dyn FnOnce(&ApiRequest, &TurnContext) -> Result<AssistantTurn, ApiError> + Send,
->;
+pub type Answer =
+    Box<dyn FnOnce(&ApiRequest, &TurnContext) -> Result<AssistantTurn, ApiError> + Send>;
 
 /// Plays answers in order and records the requests.
 #[derive(Default)]
@@ -76,19 +75,22 @@ pub fn tool(id: &'static str, name: &'static str, input: serde_json::Value) -> P
 
 /// An answer that streams these parts and ends as its parts say (`ToolUse` or `EndTurn`).
 pub fn answer(parts: Vec<Part>) -> Answer {
-    answer_with_usage(parts, TokenUsage { input_tokens: 10, output_tokens: 5, ..TokenUsage::default() })
+    answer_with_usage(
+        parts,
+        TokenUsage { input_tokens: 10, output_tokens: 5, ..TokenUsage::default() },
+    )
 }
 
 /// The same with this usage.
 pub fn answer_with_usage(parts: Vec<Part>, usage: TokenUsage) -> Answer {
     Box::new(move |_, cx| {
         let blocks = stream_parts(&parts, cx);
-        let stop_reason = if blocks.iter().any(|block| matches!(block, ContentBlock::ToolUse { .. }))
-        {
-            StopReason::ToolUse
-        } else {
-            StopReason::EndTurn
-        };
+        let stop_reason =
+            if blocks.iter().any(|block| matches!(block, ContentBlock::ToolUse { .. })) {
+                StopReason::ToolUse
+            } else {
+                StopReason::EndTurn
+            };
         cx.sink.emit(TuiEvent::MessageStop { stop_reason: stop_reason.clone() });
         Ok(assistant_turn(blocks, usage, stop_reason))
     })
@@ -144,12 +146,14 @@ pub fn assistant_turn(
     AssistantTurn { messages: vec![message], stop_reason }
 }
 
+type OnEvent = Box<dyn FnMut(&TuiEvent) + Send>;
+
 /// Keeps every event as one line, without what differs from run to run.
 #[derive(Default)]
 pub struct RecordingSink {
     lines: Mutex<Vec<String>>,
     deltas: Mutex<String>,
-    on_event: Mutex<Option<Box<dyn FnMut(&TuiEvent) + Send>>>,
+    on_event: Mutex<Option<OnEvent>>,
 }
 
 impl RecordingSink {

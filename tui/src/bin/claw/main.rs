@@ -1,1 +1,41 @@
-fn main() {}
+//! The binary `claw`: arguments and wiring. Each subcommand has a file of its own beside this one.
+
+mod args;
+mod clipboard;
+mod editor;
+mod guard;
+mod headless;
+mod interactive;
+mod logging;
+mod wiring;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Cli, Task};
+
+fn main() -> ExitCode {
+    // The guard is this program too, and must cost nothing: it is looked for before anything else.
+    if let Some(code) = guard::stand(std::env::args_os().skip(1)) {
+        return code;
+    }
+    let cli = Cli::parse();
+    let outcome = match cli.task() {
+        Task::Interactive(options) => interactive::run(options),
+        Task::Headless(options) => headless::run(options),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(error) => {
+            report(&error);
+            ExitCode::from(1)
+        }
+    }
+}
+
+/// The one place that writes a failure of the program itself to stderr.
+#[allow(clippy::print_stderr)] // the terminal is in its normal state here
+fn report(error: &anyhow::Error) {
+    eprintln!("claw: {error:#}");
+}
