@@ -485,6 +485,7 @@ async fn the_last_round_leaves_only_the_prompt_and_a_summary() {
             answer(vec![tool("t", "glob_search", json!({"pattern": "*"}))]),
             too_long(),
             too_long(),
+            too_long(),
             answer(vec![text("It fits.")]),
         ],
         vec![],

@@ -15,7 +15,7 @@ use claw_tui::app::{App, AppOptions, Effect};
 use claw_tui::inbox::{self, Inbox, InboxSender};
 use claw_tui::keymap::Keymap;
 use claw_tui::link::RuntimeHandle;
-use claw_tui::markdown::PlainCode;
+use claw_tui::markdown::{CodeColours, Highlighter};
 use claw_tui::run::{self, Ended, Outside};
 use claw_tui::terminal::capabilities::Capabilities;
 use claw_tui::terminal::{self, Session};
@@ -44,7 +44,7 @@ pub fn run(options: Options) -> Result<ExitCode> {
         theme,
         depth: capabilities.colours,
         keymap: Keymap::default(),
-        colours: Box::new(PlainCode),
+        colours: colours(&sender),
         first_prompt: options.prompt,
         mouse: true,
     });
@@ -99,6 +99,12 @@ fn theme(workspace: &Workspace, capabilities: Capabilities) -> Theme {
         chosen => chosen,
     };
     Theme::named(name.as_str(), capabilities.colours).unwrap_or_else(Theme::plain)
+}
+
+/// Colours of code, found out beside the loop, which is woken when they are ready.
+fn colours(sender: &InboxSender) -> Box<dyn CodeColours> {
+    let sender = sender.clone();
+    Box::new(Highlighter::new(Arc::new(move || sender.send(Inbox::Wake))))
 }
 
 /// The conversation for the normal screen, and how to come back to it.
