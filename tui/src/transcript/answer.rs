@@ -179,7 +179,6 @@ mod tests {
     use crate::theme::{CodeRole, Theme};
     use proptest::prelude::*;
     use std::sync::Arc;
-    use std::time::Instant;
 
     const WIDTH: u16 = 24;
 
@@ -196,7 +195,7 @@ mod tests {
         }
 
         fn lay_out(&mut self, colours: &mut dyn CodeColours, grown: bool, coloured: bool) {
-            let mut env = Env { width: WIDTH, theme: &self.theme, colours, now: Instant::now() };
+            let mut env = Env { width: WIDTH, theme: &self.theme, colours, now: None };
             self.answer.lay_out(&mut self.laid, &mut env, grown, coloured);
         }
 

@@ -21,7 +21,8 @@ pub struct Env<'a> {
     pub width: u16,
     pub theme: &'a Theme,
     pub colours: &'a mut dyn CodeColours,
-    pub now: Instant,
+    /// None before the first frame.
+    pub now: Option<Instant>,
 }
 
 /// What the cache of a cell was made for.

@@ -166,7 +166,7 @@ impl Cells {
         let Some(cell) = self.all.get_mut(at) else {
             return &[];
         };
-        let (key, now) = key(
+        let key = key(
             cell,
             self.width,
             self.theme_generation,
@@ -180,8 +180,12 @@ impl Cells {
                 self.laid_out.push(at);
             }
         }
-        let mut env =
-            Env { width: self.width, theme: &self.theme, colours: self.colours.as_mut(), now };
+        let mut env = Env {
+            width: self.width,
+            theme: &self.theme,
+            colours: self.colours.as_mut(),
+            now: self.now,
+        };
         cell.lay_out(key, self.colour_generation, &mut env)
     }
 
@@ -249,20 +253,20 @@ fn expanded(cell: &Cell, thinking_open: bool, tools_open: bool) -> bool {
     })
 }
 
-/// What the lines of a cell depend on now, and the time to lay it out at.
+/// What the lines of a cell depend on now.
 fn key(
     cell: &Cell,
     width: u16,
     theme: u32,
     (thinking_open, tools_open): (bool, bool),
     now: Option<Instant>,
-) -> (Key, Instant) {
+) -> Key {
     let since = match &cell.content {
         Content::Tool(tool) => tool.running_since(),
         _ => None,
     };
     // Before the first frame a running tool has run for no time at all.
-    let now = now.or(since).unwrap_or_else(Instant::now);
-    let seconds = since.map_or(0, |since| now.saturating_duration_since(since).as_secs());
-    (Key { width, theme, expanded: expanded(cell, thinking_open, tools_open), seconds }, now)
+    let seconds =
+        since.zip(now).map_or(0, |(since, now)| now.saturating_duration_since(since).as_secs());
+    Key { width, theme, expanded: expanded(cell, thinking_open, tools_open), seconds }
 }

@@ -202,7 +202,8 @@ impl Tool {
             State::Ready => String::new(),
             State::Waiting => "waits for permission".to_owned(),
             State::Running { since, .. } => {
-                let seconds = env.now.saturating_duration_since(*since).as_secs();
+                let seconds =
+                    env.now.map_or(0, |now| now.saturating_duration_since(*since).as_secs());
                 if seconds == 0 {
                     "running".to_owned()
                 } else {
