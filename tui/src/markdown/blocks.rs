@@ -6,13 +6,12 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, T
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use super::nesting::Nesting;
 use super::table::Table;
-use super::wrap::{Margins, spans_width, truncate_end, wrap_hard, wrap_words};
+use super::wrap::{Margins, truncate_end, wrap_hard, wrap_words};
 use super::{Block, CodeColours, ColouredCode, Colours, Document};
+use crate::sanitise;
 use crate::theme::{Theme, ThemeKind};
-
-/// Text keeps at least this many columns: deeper nesting loses its outermost marks.
-const NARROWEST_TEXT: usize = 12;
 
 /// The dialect: what models write.
 pub const OPTIONS: Options = Options::ENABLE_TABLES
@@ -35,14 +34,6 @@ pub fn render(
         writer.event(event, range);
     }
     Document { blocks: writer.blocks, has_references }
-}
-
-/// What a block stands in.
-#[derive(Debug)]
-enum Container {
-    Quote,
-    List { next: Option<u64>, items: usize, loose: bool },
-    Item { marker: String, used: bool },
 }
 
 /// The kinds of top-level blocks that matter for the space between them.
@@ -68,7 +59,7 @@ struct Writer<'a> {
     lines: Vec<Line<'static>>,
     pending: bool,
 
-    containers: Vec<Container>,
+    nesting: Nesting,
     /// A blank line is due before the next line of the block.
     gap: bool,
     inline: Vec<Span<'static>>,
@@ -99,7 +90,7 @@ impl<'a> Writer<'a> {
             start: 0,
             lines: Vec::new(),
             pending: false,
-            containers: Vec::new(),
+            nesting: Nesting::default(),
             gap: false,
             inline: Vec::new(),
             styles: vec![theme.text],
@@ -152,26 +143,13 @@ impl<'a> Writer<'a> {
                     self.finish_block(Kind::Other);
                 }
             }
-            Event::TaskListMarker(done) => {
-                if let Some(Container::Item { marker, .. }) = self.containers.last_mut() {
-                    (if done { "☑ " } else { "☐ " }).clone_into(marker);
-                }
-            }
+            Event::TaskListMarker(done) => self.nesting.mark_task(done),
         }
     }
 
     fn open_tag(&mut self, tag: Tag<'_>) {
         match tag {
-            Tag::Paragraph => {
-                if let Some(Container::Item { .. }) = self.containers.last() {
-                    let list = self.containers.len().checked_sub(2);
-                    if let Some(Container::List { loose, .. }) =
-                        list.and_then(|at| self.containers.get_mut(at))
-                    {
-                        *loose = true;
-                    }
-                }
-            }
+            Tag::Paragraph => self.nesting.open_paragraph(),
             Tag::Heading { level, .. } => {
                 self.flush();
                 self.styles.push(self.theme.heading(level_number(level)));
@@ -179,14 +157,15 @@ impl<'a> Writer<'a> {
             Tag::BlockQuote(_) => {
                 self.flush();
                 self.fill_gap();
-                self.containers.push(Container::Quote);
+                self.nesting.open_quote();
                 self.styles.push(self.style().patch(self.theme.quote));
             }
             Tag::CodeBlock(kind) => {
                 self.flush();
                 let language = match kind {
                     CodeBlockKind::Fenced(info) => {
-                        info.split([' ', ',', '{']).next().unwrap_or_default().to_owned()
+                        let name = info.split([' ', ',', '{']).next().unwrap_or_default();
+                        sanitise::single_line(name).into_owned()
                     }
                     CodeBlockKind::Indented => String::new(),
                 };
@@ -194,13 +173,18 @@ impl<'a> Writer<'a> {
             }
             Tag::List(first) => {
                 self.flush();
-                self.containers.push(Container::List { next: first, items: 0, loose: false });
+                self.nesting.open_list(first);
             }
-            Tag::Item => self.open_item(),
+            Tag::Item => {
+                self.flush();
+                if let Some(gap) = self.nesting.open_item() {
+                    self.gap = gap;
+                }
+            }
             Tag::FootnoteDefinition(label) => {
                 self.flush();
-                self.containers
-                    .push(Container::Item { marker: format!("[^{label}]: "), used: false });
+                let label = sanitise::single_line(&label);
+                self.nesting.open_marked(format!("[^{label}]: "));
             }
             Tag::Table(alignments) => {
                 self.flush();
@@ -212,11 +196,19 @@ impl<'a> Writer<'a> {
             Tag::Strong => self.push_style(self.theme.strong),
             Tag::Strikethrough => self.push_style(self.theme.strikethrough),
             Tag::Link { dest_url, .. } => {
-                self.links.push((dest_url.to_string(), self.inline.len(), false));
+                self.links.push((
+                    sanitise::single_line(&dest_url).into_owned(),
+                    self.inline.len(),
+                    false,
+                ));
                 self.push_style(self.theme.link);
             }
             Tag::Image { dest_url, .. } => {
-                self.links.push((dest_url.to_string(), self.inline.len(), true));
+                self.links.push((
+                    sanitise::single_line(&dest_url).into_owned(),
+                    self.inline.len(),
+                    true,
+                ));
                 self.push_style(self.theme.link);
             }
             _ => {}
@@ -237,32 +229,26 @@ impl<'a> Writer<'a> {
             TagEnd::BlockQuote(_) => {
                 self.flush();
                 self.styles.pop();
-                self.containers.pop();
+                self.nesting.close();
                 self.gap = true;
             }
             TagEnd::CodeBlock => self.put_code(end),
             TagEnd::Item => {
                 self.flush();
                 self.mark_empty_item();
-                self.containers.pop();
+                self.nesting.close();
             }
             TagEnd::FootnoteDefinition => {
                 self.flush();
-                self.containers.pop();
+                self.nesting.close();
                 self.gap = true;
             }
             TagEnd::List(_) => {
-                let ended = self.containers.pop();
-                // Text that goes on behind it in a loose item stands apart from it.
-                let around = self.containers.iter().rev().nth(1);
-                self.gap |= [ended.as_ref(), around]
-                    .into_iter()
-                    .flatten()
-                    .any(|container| matches!(container, Container::List { loose: true, .. }));
+                self.gap |= self.nesting.close_list();
             }
             TagEnd::Table => {
                 if let Some(table) = self.table.take() {
-                    let room = self.width.saturating_sub(self.margin_width());
+                    let room = self.nesting.room(self.width, self.theme);
                     let lines = table.lines(room, self.theme);
                     self.put_ready(lines);
                     self.gap = true;
@@ -281,27 +267,6 @@ impl<'a> Writer<'a> {
             }
             _ => {}
         }
-    }
-
-    fn open_item(&mut self) {
-        self.flush();
-        let bullet = if self.containers.len() > 2 { "◦ " } else { "• " };
-        let Some(Container::List { next, items, loose }) = self.containers.last_mut() else {
-            return;
-        };
-        if *items > 0 {
-            self.gap = *loose;
-        }
-        *items += 1;
-        let marker = match next {
-            Some(number) => {
-                let marker = format!("{number}. ");
-                *number = number.saturating_add(1);
-                marker
-            }
-            None => bullet.to_owned(),
-        };
-        self.containers.push(Container::Item { marker, used: false });
     }
 
     /// Ends the top-level block: what was written since the last one belongs to it.
@@ -336,7 +301,9 @@ impl<'a> Writer<'a> {
     }
 
     fn push(&mut self, text: &str) {
-        self.inline.push(Span::styled(text.to_owned(), self.style()));
+        // The source is clean, but the parser decodes entities, which can be anything.
+        let text = sanitise::text(text).into_owned();
+        self.inline.push(Span::styled(text, self.style()));
     }
 
     fn push_code(&mut self, code: &str) {
@@ -385,28 +352,26 @@ impl<'a> Writer<'a> {
             last.content = last.content.trim_end_matches('\n').to_owned().into();
         }
         self.fill_gap();
-        let margins = self.margins();
+        let margins = self.nesting.margins(self.width, self.theme);
         wrap_words(&spans, self.width, &margins, &mut self.lines);
     }
 
     /// An item without any text still shows its marker.
     fn mark_empty_item(&mut self) {
-        if let Some(Container::Item { used: false, .. }) = self.containers.last() {
-            let margins = self.margins();
-            self.lines.push(Line::from(margins.first));
-        }
+        let marker = self.nesting.bare_marker(self.width, self.theme);
+        self.lines.extend(marker);
     }
 
     fn put_rule(&mut self) {
         self.flush();
-        let room = self.width.saturating_sub(self.margin_width()).clamp(1, 40);
+        let room = self.nesting.room(self.width, self.theme).clamp(1, 40);
         self.put_ready(vec![Line::from(Span::styled("─".repeat(room), self.theme.rule))]);
         self.gap = true;
     }
 
     fn put_ready(&mut self, lines: Vec<Line<'static>>) {
         self.fill_gap();
-        let Margins { mut first, rest } = self.margins();
+        let Margins { mut first, rest } = self.nesting.margins(self.width, self.theme);
         for (index, line) in lines.into_iter().enumerate() {
             let mut spans = if index == 0 { std::mem::take(&mut first) } else { rest.clone() };
             spans.extend(line.spans);
@@ -420,10 +385,7 @@ impl<'a> Writer<'a> {
             return;
         };
         self.fill_gap();
-        if matches!(self.containers.last(), Some(Container::Item { used: false, .. })) {
-            let margins = self.margins();
-            self.lines.push(Line::from(margins.first));
-        }
+        self.mark_empty_item();
         let open = self.open && self.source[end..].trim().is_empty() && !self.is_closed(end);
         if !code.is_empty() && !code.ends_with('\n') {
             code.push('\n');
@@ -460,64 +422,7 @@ impl<'a> Writer<'a> {
         if !std::mem::take(&mut self.gap) || self.lines.is_empty() {
             return;
         }
-        let quotes = self
-            .containers
-            .iter()
-            .take_while(|container| matches!(container, Container::Quote))
-            .map(|_| Span::styled("│", self.theme.quote));
-        self.lines.push(Line::from(quotes.collect::<Vec<_>>()));
-    }
-
-    fn margin_width(&self) -> usize {
-        let mut margins = self.marks();
-        self.fit(&mut margins);
-        margins.iter().map(|(_, rest)| spans_width(std::slice::from_ref(rest))).sum()
-    }
-
-    /// First-line and further-line mark of each container.
-    fn marks(&self) -> Vec<(Span<'static>, Span<'static>)> {
-        let mut marks = Vec::new();
-        for container in &self.containers {
-            match container {
-                Container::Quote => {
-                    let mark = Span::styled("│ ", self.theme.quote);
-                    marks.push((mark.clone(), mark));
-                }
-                Container::List { .. } => {}
-                Container::Item { marker, used } => {
-                    let mark = Span::styled(marker.clone(), self.theme.list_marker);
-                    let blank = Span::raw(" ".repeat(spans_width(std::slice::from_ref(&mark))));
-                    marks.push((if *used { blank.clone() } else { mark }, blank));
-                }
-            }
-        }
-        marks
-    }
-
-    /// Drops the outermost marks where they would leave too little room for text.
-    fn fit(&self, marks: &mut Vec<(Span<'static>, Span<'static>)>) {
-        let mut total: usize =
-            marks.iter().map(|(_, rest)| spans_width(std::slice::from_ref(rest))).sum();
-        let allowed = self.width.saturating_sub(NARROWEST_TEXT).max(self.width / 2);
-        let mut dropped = 0;
-        while total > allowed && dropped < marks.len() {
-            total -= spans_width(std::slice::from_ref(&marks[dropped].1));
-            dropped += 1;
-        }
-        marks.drain(..dropped);
-    }
-
-    /// The margins for the next text; the markers of new items are used up.
-    fn margins(&mut self) -> Margins {
-        let mut marks = self.marks();
-        self.fit(&mut marks);
-        for container in &mut self.containers {
-            if let Container::Item { used, .. } = container {
-                *used = true;
-            }
-        }
-        let (first, rest) = marks.into_iter().unzip();
-        Margins { first, rest }
+        self.lines.push(self.nesting.blank_line(self.theme));
     }
 }
 

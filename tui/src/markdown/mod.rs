@@ -5,10 +5,12 @@
 //! is selected on the screen is what was written. Colours of code come from a [`CodeColours`], or
 //! later: they never change a width.
 //!
-//! Deliberately missing: sanitising (the source is expected to be clean), scrolling, any clock.
+//! The source is expected to be clean; what the parser decodes out of entities is cleaned here.
+//! Deliberately missing: scrolling, and any clock.
 
 mod blocks;
 mod highlight;
+mod nesting;
 mod syntax;
 mod table;
 pub mod wrap;

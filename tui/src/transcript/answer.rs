@@ -75,6 +75,12 @@ impl Answer {
         }
     }
 
+    /// Has no text and no mark. Stored texts never are.
+    pub fn is_blank(&self) -> bool {
+        matches!(&self.text, Source::Own(text) if text.trim_start().is_empty())
+            && self.mark.is_none()
+    }
+
     /// The markdown source, clean.
     pub fn source(&self) -> Cow<'_, str> {
         self.text.text()

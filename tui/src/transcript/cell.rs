@@ -145,6 +145,11 @@ impl Cell {
         }
     }
 
+    /// Has nothing to show: models send blank text between tool calls.
+    pub fn is_blank(&self) -> bool {
+        matches!(&self.content, Content::Answer(answer) if answer.is_blank())
+    }
+
     /// Stands close to its like: no blank line between them.
     pub fn is_compact(&self) -> bool {
         matches!(self.content, Content::Tool(_) | Content::Thinking(_))

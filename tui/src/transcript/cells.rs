@@ -196,9 +196,8 @@ impl Cells {
 
     /// Blank lines before the cell.
     pub fn gap(&self, at: usize) -> usize {
-        let Some((cell, before)) =
-            self.all.get(at).zip(at.checked_sub(1).and_then(|before| self.all.get(before)))
-        else {
+        let before = self.all.get(..at).and_then(|all| all.iter().rfind(|cell| !cell.is_blank()));
+        let Some((cell, before)) = self.all.get(at).zip(before) else {
             return 0;
         };
         usize::from(!(cell.is_compact() && before.is_compact()))

@@ -575,7 +575,8 @@ fn a_long_prompt_is_folded() {
 
 #[test]
 fn no_escape_sequence_reaches_a_cell() {
-    let hostile = "a\x1b]0;owned\x07b\x1b[2Jc\u{202e}d\x1b[31";
+    let hostile = "a\x1b]0;owned\x07b\x1b[2Jc\u{202e}d&#27;[2J&#x202e;[x](&#27;&#7;y) \n\n\
+                   ```a&#27;b\nx\n```\n\n[^&#27;]: n\n\n\x1b[31";
     let mut stage = Stage::new();
     stage.transcript.push_user(hostile, false);
     stage.transcript.push_user(hostile, true);
@@ -617,7 +618,8 @@ fn no_escape_sequence_reaches_a_cell() {
         assert!(!screen.contains(|c: char| c.is_control() && c != '\n'), "{screen:?}");
         assert!(!screen.contains("owned") && !screen.contains('\u{202e}'), "{screen:?}");
         for line in stage.transcript.farewell_lines(stage.now, 80, 100) {
-            assert!(!line.to_string().contains(char::is_control), "{line:?}");
+            let line = line.to_string();
+            assert!(!line.contains(char::is_control) && !line.contains('\u{202e}'), "{line:?}");
         }
     }
 }
@@ -802,6 +804,58 @@ fn the_text_at_the_top_stays_through_resizes() {
         assert!(!stage.transcript.following());
     }
     assert_eq!(stage.screen(80, 10), before, "and back again");
+}
+
+#[test]
+fn after_a_storm_of_resizes_the_screen_is_that_of_a_fresh_start() {
+    let table = "| name | value |\n|---|---|\n| some words | and some more of them |\n\n";
+    let part =
+        format!("# Head\n\nprose that is long enough to wrap somewhere\n\n{table}- a\n- b\n\n");
+    let source = format!("{}```sh\n{}\n```\n", part.repeat(30), "cargo test ".repeat(20));
+    let mut stage = Stage::new();
+    let mut fresh = Stage::new();
+    for stage in [&mut stage, &mut fresh] {
+        let facts = ToolFacts::Diff {
+            path: "a".into(),
+            diff: "@@ -1 +1 @@\n-old\n+new\n".into(),
+            added: 1,
+            removed: 1,
+            created: false,
+        };
+        stage.result("1", "edit_file", EDIT, outcome("ok", Some(facts)), false);
+    }
+    for (index, delta) in source.as_bytes().chunks(40).enumerate() {
+        let step = u16::try_from(index).unwrap();
+        stage.text(std::str::from_utf8(delta).unwrap());
+        stage.screen(20 + step * 37 % 220, 8 + step * 11 % 72);
+    }
+    fresh.text(&source);
+    for (width, height) in [(1, 1), (20, 5), (80, 24), (120, 200)] {
+        assert_eq!(stage.screen(width, height), fresh.screen(width, height), "{width}x{height}");
+    }
+}
+
+#[test]
+fn a_delta_changes_the_cells_of_its_words_only() {
+    let mut stage = long_stage(30);
+    stage.text("Some words");
+    let before = stage.buffer(80, 24);
+    stage.text(" more");
+    let after = stage.buffer(80, 24);
+    let changed: Vec<(u16, u16)> =
+        before.diff(&after).into_iter().map(|(x, y, _)| (x, y)).collect();
+    let row = changed.first().unwrap().1;
+    assert!(changed.len() <= 5 && changed.iter().all(|&(_, y)| y == row), "{changed:?}");
+}
+
+#[test]
+fn blank_text_between_tools_takes_no_room() {
+    let mut stage = Stage::new();
+    for id in ["1", "2"] {
+        stage.text("\n\n");
+        stage.use_tool(id, "bash", r#"{"command":"ls"}"#);
+    }
+    assert_eq!(stage.screen(80, 9), "○ bash ls\n○ bash ls");
 }
 
 #[test]
