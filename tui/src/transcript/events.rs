@@ -51,15 +51,12 @@ impl Transcript {
     fn apply_tool(&mut self, now: Instant, event: &TuiEvent) {
         match event {
             TuiEvent::ToolUseStarted { id, name } => {
-                self.finish_live(None);
                 self.tool(id, name, |_| ());
             }
             TuiEvent::ToolUse { id, name, input } => {
-                self.finish_live(None);
                 self.tool(id, name, |tool| tool.ready(input));
             }
             TuiEvent::ToolUseIncomplete { id, name } => {
-                self.finish_live(None);
                 self.tool(id, name, Tool::incomplete);
             }
             TuiEvent::ToolStarted { id, name, input, .. } => {
@@ -198,6 +195,7 @@ impl Transcript {
     /// The call with this id, new if it is not known.
     fn tool(&mut self, id: &str, name: &str, act: impl FnOnce(&mut Tool)) {
         if !self.calls.iter().any(|(known, _)| known == id) {
+            self.finish_live(None);
             let at = self.push(Content::Tool(Box::new(Tool::writing(name))));
             self.calls.push((id.to_owned(), at));
         }

@@ -178,7 +178,7 @@ impl Transcript {
     /// Opens or closes the cell whose first line is at this position of the screen. False when
     /// there is nothing to open there.
     pub fn toggle_at(&mut self, x: u16, y: u16) -> bool {
-        self.view.head_at(&self.cells, x, y).is_some_and(|at| self.cells.toggle(at))
+        self.view.head_at(&self.cells, x, y).is_some_and(|at| self.toggle(at))
     }
 
     /// Moves the keyboard's place to the previous cell that can be opened. False when there is none.
@@ -201,7 +201,13 @@ impl Transcript {
 
     /// Opens or closes the cell that the keyboard is on.
     pub fn toggle_focused(&mut self) -> bool {
-        self.view.focus().is_some_and(|at| self.cells.toggle(at))
+        self.view.focus().is_some_and(|at| self.toggle(at))
+    }
+
+    /// Opens or closes a cell; its first line stays where it is on the screen.
+    fn toggle(&mut self, at: usize) -> bool {
+        self.view.hold(&mut self.cells);
+        self.cells.toggle(at)
     }
 
     /// Opens all thinking, or closes it. Returns whether it is open now.

@@ -171,6 +171,14 @@ impl View {
         }
     }
 
+    /// What is on the screen stays where it is although a cell in it changes its height. The end is
+    /// followed again when it fits.
+    pub fn hold(&mut self, cells: &mut Cells) {
+        if self.is_following() {
+            self.anchor = Some(Anchor { place: self.top(cells), chosen: None });
+        }
+    }
+
     /// The place at the top of the screen.
     fn top(&self, cells: &mut Cells) -> Place {
         match self.anchor {
@@ -306,11 +314,15 @@ impl View {
         backwards: bool,
         fits: impl Fn(&super::cell::Cell) -> bool,
     ) -> bool {
+        // Without a place on the screen it begins at the edge of the screen.
+        let mut shown = self.rows.iter().flatten().map(|place| place.cell);
+        let focus = self.focus.filter(|at| self.rows.is_empty() || shown.clone().any(|c| c == *at));
         let found = if backwards {
-            let from = self.focus.unwrap_or(cells.len());
+            let edge = shown.next_back().map_or(cells.len(), |last| last + 1);
+            let from = focus.unwrap_or(edge).min(cells.len());
             (0..from).rev().find(|&at| cells.get(at).is_some_and(&fits))
         } else {
-            let from = self.focus.map_or(cells.len(), |at| at + 1);
+            let from = focus.map_or_else(|| shown.next().unwrap_or(cells.len()), |at| at + 1);
             (from..cells.len()).find(|&at| cells.get(at).is_some_and(&fits))
         };
         let Some(at) = found else {
@@ -322,6 +334,7 @@ impl View {
         if !visible {
             self.anchor = Some(Anchor { place: Place { cell: at, row: 0 }, chosen: None });
             self.settle(cells);
+            self.rows.clear();
         }
         true
     }
