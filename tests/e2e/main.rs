@@ -1,5 +1,6 @@
 //! End-to-end tests, one binary: linking dominates.
 
 mod architecture;
+mod smoke;
 mod turn;
 mod wire;

@@ -15,8 +15,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use portable_pty::{CommandBuilder, ExitStatus, MasterPty, PtySize, SlavePty, native_pty_system};
-use rustix::process::{Pid, Signal, kill_process};
+use portable_pty::{CommandBuilder, MasterPty, PtySize, SlavePty, native_pty_system};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use tempfile::TempDir;
 
 use crate::mock_api::PATIENCE;
@@ -116,24 +117,25 @@ impl Harness {
         path
     }
 
-    /// Starts it as the only program of the terminal.
+    /// Starts it as a person does: as the job of a shell, which says `[back <status>]` when it has
+    /// the terminal again.
     pub fn start(self) -> Running {
-        let mut command = CommandBuilder::new(claw_binary());
-        command.args(&self.arguments);
-        self.spawn(command)
+        self.start_and_then(":")
     }
 
-    /// Starts it as a job of a shell that says `[back]` when it has the terminal again and then
-    /// runs these commands.
-    pub fn start_as_job(self, afterwards: &str) -> Running {
-        let mut script = format!("set -m; '{}'", claw_binary().display());
+    /// The same, with shell commands that run when the shell has the terminal again.
+    pub fn start_and_then(self, afterwards: &str) -> Running {
+        let mut job = format!("'{}'", claw_binary().display());
         for argument in &self.arguments {
-            let _ = write!(script, " '{argument}'");
+            let _ = write!(job, " '{argument}'");
         }
-        let _ = write!(script, "; echo '[back]'; {afterwards}");
+        // The last `read` keeps the shell, and with it the terminal, alive for a look at it.
+        let script = format!("set -m; {job}; echo \"[back $?]\"; {afterwards}; read -r _");
         let mut command = CommandBuilder::new("bash");
         command.args(["--norc", "--noprofile", "-c", &script]);
-        self.spawn(command)
+        let running = self.spawn(command);
+        running.wait_until("the first frame", |seen| seen.screen.modes.has(1049));
+        running
     }
 
     fn spawn(self, mut command: CommandBuilder) -> Running {
@@ -153,29 +155,21 @@ impl Harness {
         let line_before = line_settings(&*pty.master);
         let mut child = pty.slave.spawn_command(command).expect("claw starts");
         let shared = Arc::new(Shared {
-            seen: Mutex::new(Seen {
-                screen: Screen::new(columns, rows),
-                log: Vec::new(),
-                exit: None,
-            }),
+            seen: Mutex::new(Seen { screen: Screen::new(columns, rows), log: Vec::new() }),
             changed: Condvar::new(),
             hang_up: AtomicBool::new(false),
         });
         let reader = pty.master.try_clone_reader().expect("a reader");
-        let pid = child.process_id().and_then(|pid| i32::try_from(pid).ok());
-        let waiter = Arc::clone(&shared);
-        thread::spawn(move || {
-            let status = child.wait().expect("the exit status of claw");
-            waiter.lock().exit = Some(status);
-            waiter.changed.notify_all();
-        });
+        let shell = child.process_id().and_then(|pid| i32::try_from(pid).ok());
+        thread::spawn(move || child.wait());
         let follower = Arc::clone(&shared);
         Running {
             shared,
             follower: Some(thread::spawn(move || follower.follow(reader))),
             writer: Some(pty.master.take_writer().expect("a writer")),
             pty: Some((pty.master, pty.slave)),
-            pid: pid.and_then(Pid::from_raw).expect("a process id"),
+            shell: shell.and_then(Pid::from_raw).expect("a process id"),
+            claw: OnceLock::new(),
             line_before,
             home: self.home,
             workspace: self.workspace,
@@ -210,7 +204,6 @@ pub struct Seen {
     pub screen: Screen,
     /// All bytes since the start.
     pub log: Vec<u8>,
-    exit: Option<ExitStatus>,
 }
 
 impl Shared {
@@ -240,7 +233,8 @@ pub struct Running {
     follower: Option<thread::JoinHandle<()>>,
     writer: Option<Box<dyn Write + Send>>,
     pty: Option<(Box<dyn MasterPty + Send>, Box<dyn SlavePty + Send>)>,
-    pid: Pid,
+    shell: Pid,
+    claw: OnceLock<Pid>,
     line_before: String,
     home: TempDir,
     workspace: TempDir,
@@ -283,8 +277,7 @@ impl Running {
         if !self.holds_within(PATIENCE, holds) {
             let seen = self.shared.lock();
             panic!(
-                "waited for: {what}\nexit: {:?}\nmodes: {:?}\nscreen:\n{}",
-                seen.exit,
+                "waited for: {what}\nmodes: {:?}\nscreen:\n{}",
                 seen.screen.modes,
                 seen.screen.text()
             );
@@ -344,26 +337,37 @@ impl Running {
         master.resize(pty_size(columns, rows)).expect("the pty takes a size");
     }
 
-    /// Sends a signal to the process that was started.
+    /// Sends a signal to claw.
     pub fn signal(&self, signal: Signal) {
-        kill_process(self.pid, signal).expect("the process is there");
+        // One that has just ended by itself is not a failure here; the status tells.
+        let _ = kill_process(self.claw(), signal);
     }
 
-    /// The process id of what was started.
-    pub fn pid(&self) -> Pid {
-        self.pid
+    /// The process id of claw.
+    pub fn claw(&self) -> Pid {
+        *self.claw.get_or_init(|| {
+            let children = children(self.shell);
+            *children.first().expect("the shell has a job")
+        })
     }
 
-    /// Child processes of a process.
-    pub fn children(&self, of: Pid) -> Vec<Pid> {
-        let path = format!("/proc/{0}/task/{0}/children", of.as_raw_nonzero());
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        text.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
+    /// True while claw has not ended.
+    pub fn is_alive(&self) -> bool {
+        children(self.shell).contains(&self.claw())
+    }
+
+    /// Child processes of claw, by their arguments.
+    pub fn children_of_claw(&self) -> Vec<(Pid, String)> {
+        let arguments = |pid: Pid| {
+            let path = format!("/proc/{}/cmdline", pid.as_raw_nonzero());
+            std::fs::read_to_string(path).unwrap_or_default().replace('\0', " ")
+        };
+        children(self.claw()).into_iter().map(|pid| (pid, arguments(pid))).collect()
     }
 
     /// How often the process gave up the processor by itself so far: its wake-ups.
     pub fn wakeups(&self) -> u64 {
-        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.pid.as_raw_nonzero()))
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.claw().as_raw_nonzero()))
             .expect("the process is there");
         let count = |task: std::io::Result<std::fs::DirEntry>| -> Option<u64> {
             let status = std::fs::read_to_string(task.ok()?.path().join("status")).ok()?;
@@ -373,29 +377,31 @@ impl Running {
         tasks.filter_map(count).sum()
     }
 
-    /// Closes the terminal window.
-    pub fn hang_up(&mut self) {
+    /// Closes the terminal window, and waits until claw has ended. False when it has not within
+    /// the limit.
+    pub fn hang_up(&mut self, limit: Duration) -> bool {
+        let claw = pidfd_open(self.claw(), PidfdFlags::empty()).expect("claw is there");
         self.shared.hang_up.store(true, Ordering::SeqCst);
-        // The follower sleeps in a read; a new size makes the program write and wakes it.
-        self.resize(77, 23);
+        // The follower sleeps in a read; a key makes the program, or the line's echo, wake it.
+        self.send("x");
         if let Some(follower) = self.follower.take() {
             follower.join().expect("the follower ends");
         }
         self.writer = None;
         self.pty = None;
+        let limit = limit.try_into().expect("a short limit");
+        poll(&mut [PollFd::new(&claw, PollFlags::IN)], Some(&limit)).expect("poll works") == 1
     }
 
-    /// Waits for the end and returns the exit code, or the name of the signal that killed it.
+    /// Waits until the shell has the terminal again, and returns the status that it saw.
     #[track_caller]
-    pub fn wait_exit(&self) -> Result<u32, String> {
-        self.wait_until("the end of the program", |seen| seen.exit.is_some());
-        let exit = self.look(|seen| seen.exit.clone()).expect("just seen");
-        exit.signal().map_or(Ok(exit.exit_code()), |signal| Err(signal.to_owned()))
-    }
-
-    /// True when the program has ended.
-    pub fn has_ended(&self) -> bool {
-        self.look(|seen| seen.exit.is_some())
+    pub fn wait_back(&self) -> u32 {
+        let status = |seen: &Seen| -> Option<u32> {
+            let text = seen.screen.text();
+            text.rsplit_once("[back ")?.1.split_once(']')?.0.parse().ok()
+        };
+        self.wait_until("the shell to be back", |seen| status(seen).is_some());
+        self.look(status).expect("just seen")
     }
 
     /// Asserts that the terminal is as it was before: every mode, the title, the line settings bit
@@ -418,9 +424,15 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if !self.has_ended() {
-            // Already gone is as good.
-            let _ = kill_process(self.pid, Signal::KILL);
+        // What has ended already is as good; the job first, since it is looked up by its parent.
+        for pid in children(self.shell).into_iter().chain([self.shell]) {
+            let _ = kill_process(pid, Signal::KILL);
         }
     }
+}
+
+fn children(of: Pid) -> Vec<Pid> {
+    let path = format!("/proc/{0}/task/{0}/children", of.as_raw_nonzero());
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
 }

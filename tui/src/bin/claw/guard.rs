@@ -9,6 +9,7 @@
 use std::ffi::OsString;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode, Stdio};
 
 use claw_tui::terminal::modes;
@@ -26,6 +27,7 @@ pub const SUBCOMMAND: &str = "__terminal-guard";
 pub fn spawn(restorer: &Restorer) -> io::Result<()> {
     let Some(before) = restorer.line_settings() else { return Ok(()) };
     let mut guard = Command::new(own_program()?)
+        .arg0("claw")
         .arg(SUBCOMMAND)
         .arg(Line::of(&before).encode())
         .env_clear()
