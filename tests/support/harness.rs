@@ -396,8 +396,10 @@ impl Running {
     /// Waits until the shell has the terminal again, and returns the status that it saw.
     #[track_caller]
     pub fn wait_back(&self) -> u32 {
+        // After a crash the shell may be quicker than the guard, and speak before the main screen
+        // is back; so its words are looked for in the bytes.
         let status = |seen: &Seen| -> Option<u32> {
-            let text = seen.screen.text();
+            let text = String::from_utf8_lossy(&seen.log);
             text.rsplit_once("[back ")?.1.split_once(']')?.0.parse().ok()
         };
         self.wait_until("the shell to be back", |seen| status(seen).is_some());
@@ -408,9 +410,14 @@ impl Running {
     /// by bit, and the cursor at the start of a line of the main screen.
     #[track_caller]
     pub fn assert_terminal_restored(&self) {
-        self.wait_until("a terminal as it was before", |seen| {
-            seen.screen.modes == Modes::default() && seen.screen.cursor().0 == 0
-        });
+        self.assert_modes_restored();
+        self.wait_until("the cursor on a fresh line", |seen| seen.screen.cursor().0 == 0);
+    }
+
+    /// The same but for the cursor: after a crash the shell may speak before the guard does.
+    #[track_caller]
+    pub fn assert_modes_restored(&self) {
+        self.wait_until("the modes from before", |seen| seen.screen.modes == Modes::default());
         let (master, _) = self.pty.as_ref().expect("the terminal is open");
         // A guard that had to step in needs a moment more than its first bytes.
         let until = Instant::now() + PATIENCE;

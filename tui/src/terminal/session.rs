@@ -83,13 +83,10 @@ impl Session {
         }
     }
 
-    /// The terminal has this size now; the next frame paints everything.
+    /// The terminal has this size now; the next frame paints everything. Also when it is the size
+    /// it had before: it may have had others in between, each of which cut or moved the picture.
     pub fn resize(&mut self, width: u16, height: u16) -> io::Result<()> {
-        if self.screen.size() == (width, height) {
-            Ok(())
-        } else {
-            self.screen.reset((width, height))
-        }
+        self.screen.reset((width, height))
     }
 
     /// Columns.
@@ -233,6 +230,17 @@ mod tests {
         assert_eq!(out.matches(&modes::enter("claw", true)).count(), 2);
         assert_eq!(out.matches("hello").count(), 2);
         assert_eq!(out.matches(modes::LEAVE).count(), 2);
+    }
+
+    #[test]
+    fn a_size_that_came_back_is_painted_again() {
+        let out = written(|mut session| {
+            let (width, height) = (session.width(), 24);
+            session.draw(|frame| frame.render_widget("hello", frame.area())).unwrap();
+            session.resize(width, height).unwrap();
+            session.draw(|frame| frame.render_widget("hello", frame.area())).unwrap();
+        });
+        assert_eq!(out.matches("hello").count(), 2);
     }
 
     #[test]

@@ -79,6 +79,8 @@ fn last_word(pipe: &mut impl Read) -> Option<u8> {
 }
 
 fn give_back(tty: impl AsFd, before: &Line) -> io::Result<()> {
+    // The screen first: the shell is about to write its prompt and must not write it in vain.
+    write_all(&tty, modes::LEAVE.as_bytes())?;
     let mut now = tcgetattr(&tty)?;
     let mut settings = now.clone();
     before.apply(&mut settings);
@@ -87,9 +89,6 @@ fn give_back(tty: impl AsFd, before: &Line) -> io::Result<()> {
     if still_ours {
         before.apply(&mut now);
         tcsetattr(&tty, OptionalActions::Now, &now)?;
-    }
-    write_all(&tty, modes::LEAVE.as_bytes())?;
-    if still_ours {
         tcflush(&tty, QueueSelector::IFlush)?;
     }
     Ok(())

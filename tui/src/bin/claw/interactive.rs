@@ -70,8 +70,9 @@ pub fn run(options: Options) -> Result<ExitCode> {
     // Dropping the receiver frees a runtime that waits for the screen to take more.
     drop(receiver);
     let farewell = farewell(&mut app, session.width());
-    outside.runtime.shutdown(SHUTDOWN);
+    // The person gets the terminal back first; the runtime may need its moment to end.
     let signal = session.close(&farewell);
+    outside.runtime.shutdown(SHUTDOWN);
     Ok(match (ended, signal) {
         (_, Some(signal)) => ExitCode::from(128 + u8::try_from(signal).unwrap_or(0)),
         (Ended::TerminalGone(_), None) => ExitCode::from(129),
@@ -143,6 +144,8 @@ impl Outside for Program {
     }
 
     fn send(&mut self, command: Command) {
+        #[cfg(debug_assertions)]
+        panic_for_a_test(&command);
         self.runtime.send(command);
     }
 
@@ -162,5 +165,14 @@ impl Outside for Program {
 impl Program {
     fn tell(&self, event: TuiEvent) {
         self.sender.send(Inbox::Runtime(event));
+    }
+}
+
+/// Panics on the UI thread for the prompt that `CLAW_TEST_PANIC` names; not in releases.
+#[cfg(debug_assertions)]
+fn panic_for_a_test(command: &Command) {
+    if let Command::Submit { input, .. } = command {
+        let wanted = wiring::environment("CLAW_TEST_PANIC");
+        assert!(wanted.as_ref() != Some(input), "a panic for a test");
     }
 }
