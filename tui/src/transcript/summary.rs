@@ -28,6 +28,9 @@ const SUBJECTS: &[&str] = &[
     "action",
 ];
 
+/// Unchanged lines around a change.
+const CONTEXT_LINES: usize = 3;
+
 /// Outputs longer than this are not counted in lines on the one-line form.
 const COUNTED_BYTES: usize = 1024 * 1024;
 
@@ -128,6 +131,48 @@ fn push_fields(fields: &Map<String, Value>, out: &mut String) {
     }
 }
 
+/// Facts that a good result must have had, read from the input: for results that came without, from
+/// workers and from sessions that another program wrote.
+pub fn implied_facts(input: &str) -> Option<ToolFacts> {
+    let Ok(Value::Object(mut fields)) = serde_json::from_str(input) else {
+        return None;
+    };
+    if let Some(todos) = fields.remove("todos") {
+        let items = serde_json::from_value(todos).ok()?;
+        return Some(ToolFacts::Todo { items });
+    }
+    let text = |field: &str| fields.get(field).and_then(Value::as_str);
+    let (old, new) = (text("old_string")?, text("new_string")?);
+    let path = text("file_path").or_else(|| text("path")).unwrap_or_default().to_owned();
+    Some(replacement(path, old, new))
+}
+
+/// The replacement of a text as a diff: what both have at their ends is context.
+fn replacement(path: String, old: &str, new: &str) -> ToolFacts {
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let shorter = old.len().min(new.len());
+    let before = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+    let after = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
+    let after = after.min(shorter - before);
+    let removed = &old[before..old.len() - after];
+    let added = &new[before..new.len() - after];
+    let mut diff = String::new();
+    let mut push = |mark: char, lines: &[&str]| {
+        for line in lines {
+            diff.push(mark);
+            diff.push_str(line);
+            diff.push('\n');
+        }
+    };
+    push(' ', &old[before.saturating_sub(CONTEXT_LINES)..before]);
+    push('-', removed);
+    push('+', added);
+    let end = old.len() - after;
+    push(' ', &old[end..(end + CONTEXT_LINES).min(old.len())]);
+    let (added, removed) = (added.len() as u64, removed.len() as u64);
+    ToolFacts::Diff { path, diff, added, removed, created: false }
+}
+
 /// Facts of an outcome, in a few words each.
 pub fn facts(facts: Option<&ToolFacts>, output: &str, is_error: bool) -> Vec<String> {
     let mut words = Vec::new();
@@ -207,5 +252,71 @@ pub fn seconds(seconds: u64) -> String {
         0..60 => format!("{seconds}s"),
         60..3600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
         _ => format!("{}h {:02}m", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &str, input: &str, expected: &Argument) {
+        assert_eq!(&argument(name, input), expected, "{name} {input}");
+    }
+
+    #[test]
+    fn the_main_argument_is_what_a_person_would_name() {
+        let text = |text: &str| Argument::Text(text.to_owned());
+        let path = |path: &str| Argument::Path(path.to_owned());
+        check("bash", r#"{"timeout":5,"command":"ls -l\ncd x"}"#, &text("ls -l cd x"));
+        check("Edit", r#"{"old_string":"a","file_path":"src/a.rs"}"#, &path("src/a.rs"));
+        check("grep_search", r#"{"pattern":"x y","path":"src"}"#, &text("\"x y\" in src"));
+        check("Glob", r#"{"pattern":"*.rs"}"#, &text("\"*.rs\""));
+        check("mcp__a__b", r#"{"count":3,"city":"Rome"}"#, &text("Rome"));
+        check("x", r#"{"count":3}"#, &text(""));
+        check("x", "not json\x1b[2J", &text("not json"));
+        check("x", "", &text(""));
+    }
+
+    #[test]
+    fn an_edit_without_facts_is_still_a_diff() {
+        let input =
+            r#"{"file_path":"a","old_string":"one\ntwo\nthree","new_string":"one\n2\n2b\nthree"}"#;
+        let Some(ToolFacts::Diff { diff, added, removed, .. }) = implied_facts(input) else {
+            panic!("no diff");
+        };
+        assert_eq!((diff.as_str(), added, removed), (" one\n-two\n+2\n+2b\n three\n", 2, 1));
+        for (old, new) in [("", "a"), ("a", ""), ("a\na", "a"), ("a", "a\na"), ("", ""), ("a", "a")]
+        {
+            let ToolFacts::Diff { added, removed, .. } = replacement(String::new(), old, new)
+            else {
+                panic!("no diff");
+            };
+            let grown = new.lines().count() as u64 + removed;
+            assert_eq!(grown, old.lines().count() as u64 + added, "{old:?} {new:?}");
+        }
+    }
+
+    #[test]
+    fn todos_are_read_from_the_input() {
+        let input = r#"{"todos":[{"content":"a","activeForm":"b","status":"in_progress"}]}"#;
+        assert!(
+            matches!(implied_facts(input), Some(ToolFacts::Todo { items }) if items.len() == 1)
+        );
+        assert_eq!(implied_facts(r#"{"todos":[{"content":1}]}"#), None);
+        assert_eq!(implied_facts(r#"{"command":"ls"}"#), None);
+    }
+
+    #[test]
+    fn durations_are_short() {
+        for (millis, expected) in [
+            (40, ""),
+            (340, "0.3s"),
+            (9_900, "9.9s"),
+            (12_400, "12s"),
+            (61_000, "1m 01s"),
+            (3_700_000, "1h 01m"),
+        ] {
+            assert_eq!(elapsed(Duration::from_millis(millis)), expected);
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! One line says name, main argument and outcome; diffs, todo lists, failures and denials stand
 //! open below it, everything else on demand.
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use claw_runtime::tools::{TodoItem, TodoStatus, ToolFacts, ToolOutcome};
@@ -71,8 +72,11 @@ struct Outcome {
 }
 
 impl Outcome {
-    fn facts(&self) -> Option<&ToolFacts> {
-        self.facts.as_ref().or_else(|| self.output.facts())
+    /// What is known about a result with this input.
+    fn facts(&self, input: &str) -> Option<Cow<'_, ToolFacts>> {
+        let known = self.facts.as_ref().or_else(|| self.output.facts()).map(Cow::Borrowed);
+        let implied = || summary::implied_facts(input).map(Cow::Owned);
+        known.or_else(|| if self.is_error { None } else { implied() })
     }
 }
 
@@ -219,7 +223,7 @@ impl Tool {
                     words.push("denied".to_owned());
                 } else {
                     words.extend(summary::facts(
-                        outcome.facts(),
+                        outcome.facts(&self.input.text()).as_deref(),
                         &outcome.output.text(),
                         outcome.is_error,
                     ));
@@ -303,7 +307,7 @@ impl Tool {
                     }
                 }
             }
-            State::Done(outcome) => match outcome.facts() {
+            State::Done(outcome) => match outcome.facts(&self.input.text()).as_deref() {
                 Some(ToolFacts::Diff { diff, .. }) => {
                     let hidden = diff::lay_out(diff, DIFF_LINES, env, out);
                     if hidden > 0 {
@@ -325,7 +329,7 @@ impl Tool {
             self.closed(env, out);
             return;
         };
-        match outcome.facts() {
+        match outcome.facts(&self.input.text()).as_deref() {
             Some(ToolFacts::Diff { diff, .. }) => {
                 let hidden = diff::lay_out(diff, OPEN_LINES, env, out);
                 if hidden > 0 {
