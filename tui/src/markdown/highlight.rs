@@ -49,6 +49,7 @@ pub struct Highlighter {
     wake: Wake,
     make_engine: MakeEngine,
     deadline: Duration,
+    idle: Duration,
     hasher: RandomState,
     known: HashMap<u64, Entry>,
     pieces: usize,
@@ -92,15 +93,21 @@ struct Reply {
 impl Highlighter {
     /// A highlighter that calls `wake` when colours have become ready.
     pub fn new(wake: Wake) -> Self {
-        Self::with_engine(wake, || Box::new(Grammars::load()), LINE_DEADLINE)
+        Self::with_engine(wake, || Box::new(Grammars::load()), LINE_DEADLINE, IDLE)
     }
 
-    fn with_engine(wake: Wake, make_engine: MakeEngine, deadline: Duration) -> Self {
+    fn with_engine(
+        wake: Wake,
+        make_engine: MakeEngine,
+        deadline: Duration,
+        idle: Duration,
+    ) -> Self {
         Self {
             service: None,
             wake,
             make_engine,
             deadline,
+            idle,
             hasher: RandomState::new(),
             known: HashMap::new(),
             pieces: 0,
@@ -119,6 +126,7 @@ impl Highlighter {
             let watch = Watch {
                 make_engine: self.make_engine,
                 deadline: self.deadline,
+                idle: self.idle,
                 wake: Arc::clone(&self.wake),
                 plain: HashSet::new(),
             };
@@ -250,6 +258,7 @@ impl CodeColours for Highlighter {
 struct Watch {
     make_engine: MakeEngine,
     deadline: Duration,
+    idle: Duration,
     wake: Wake,
     plain: HashSet<String>,
 }
@@ -267,7 +276,7 @@ impl Watch {
         let mut worker: Option<Worker> = None;
         loop {
             let job = if worker.is_some() {
-                match jobs.recv_timeout(IDLE) {
+                match jobs.recv_timeout(self.idle) {
                     Ok(job) => job,
                     Err(RecvTimeoutError::Timeout) => {
                         worker = None;
@@ -385,20 +394,21 @@ mod tests {
     }
 
     impl Bench {
-        fn new(make_engine: MakeEngine, deadline: Duration) -> Self {
+        fn new(make_engine: MakeEngine, deadline: Duration, idle: Duration) -> Self {
             let (tell, woken) = channel();
             let wake: Wake = Arc::new(move || {
                 let _ = tell.send(());
             });
-            Self { highlighter: Highlighter::with_engine(wake, make_engine, deadline), woken }
+            let highlighter = Highlighter::with_engine(wake, make_engine, deadline, idle);
+            Self { highlighter, woken }
         }
 
         fn fake() -> Self {
-            Self::new(|| Box::new(Fake), Duration::from_millis(50))
+            Self::new(|| Box::new(Fake), Duration::from_millis(50), IDLE)
         }
 
         fn real() -> Self {
-            Self::new(|| Box::new(Grammars::load()), LINE_DEADLINE)
+            Self::new(|| Box::new(Grammars::load()), LINE_DEADLINE, IDLE)
         }
 
         /// Asks until there is an answer.
@@ -467,6 +477,40 @@ mod tests {
         assert!(matches!(bench.highlighter.colours("x", &long, false), Colours::Never));
         let wide = "x".repeat(MOST_BYTES + 1);
         assert!(matches!(bench.highlighter.colours("x", &wide, false), Colours::Never));
+    }
+
+    #[test]
+    fn without_work_everything_is_dropped_and_it_comes_back() {
+        use std::sync::Mutex;
+        static DROPPED: Mutex<Option<Sender<()>>> = Mutex::new(None);
+
+        struct Loaded(Fake);
+        impl Engine for Loaded {
+            fn colour(
+                &mut self,
+                language: &str,
+                code: &str,
+                line_done: &dyn Fn(),
+            ) -> Option<ColouredCode> {
+                self.0.colour(language, code, line_done)
+            }
+        }
+        impl Drop for Loaded {
+            fn drop(&mut self) {
+                if let Some(tell) = &*DROPPED.lock().unwrap() {
+                    let _ = tell.send(());
+                }
+            }
+        }
+
+        let (tell, dropped) = channel();
+        *DROPPED.lock().unwrap() = Some(tell);
+        let idle = Duration::from_millis(20);
+        let mut bench = Bench::new(|| Box::new(Loaded(Fake)), LINE_DEADLINE, idle);
+        for code in ["a\n", "b\n"] {
+            assert!(bench.settled("x", code).is_some());
+            dropped.recv_timeout(Duration::from_mins(1)).unwrap();
+        }
     }
 
     #[test]
