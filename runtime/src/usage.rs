@@ -188,7 +188,8 @@ impl UsageTracker {
 
     /// US dollars; none as soon as one call's price is unknown.
     pub fn cost_usd(&self) -> Option<f64> {
-        self.sums.iter().map(|sum| self.cost_of(sum)).sum()
+        // Folded from zero: an empty sum of floats is a negative zero, which would be shown.
+        self.sums.iter().try_fold(0.0, |cost, sum| Some(cost + self.cost_of(sum)?))
     }
 
     fn cost_of(&self, sum: &SpentUsage) -> Option<f64> {

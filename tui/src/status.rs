@@ -53,7 +53,7 @@ struct Retry {
 pub struct StatusLine {
     runtime: Option<RuntimeStatus>,
     activity: Activity,
-    /// Since when the turn runs.
+    /// Since when the activity lasts; none between turns.
     since: Option<Instant>,
     retry: Option<Retry>,
     silent_for: Option<Duration>,
@@ -84,7 +84,10 @@ impl StatusLine {
     }
 
     /// Something arrived: retries and silence are over.
-    pub fn set_activity(&mut self, activity: Activity) {
+    pub fn set_activity(&mut self, now: Instant, activity: Activity) {
+        if self.since.is_some() && self.activity != activity {
+            self.since = Some(now);
+        }
         self.activity = activity;
         self.retry = None;
         self.silent_for = None;
@@ -93,12 +96,12 @@ impl StatusLine {
     pub fn turn_started(&mut self, now: Instant) {
         self.since = Some(now);
         self.hint = None;
-        self.set_activity(Activity::Waiting);
+        self.set_activity(now, Activity::Waiting);
     }
 
-    pub fn turn_ended(&mut self) {
+    pub fn turn_ended(&mut self, now: Instant) {
         self.since = None;
-        self.set_activity(Activity::Idle);
+        self.set_activity(now, Activity::Idle);
     }
 
     pub fn retrying(&mut self, now: Instant, attempt: u32, max: u32, wait: Duration, reason: &str) {
@@ -197,21 +200,21 @@ impl StatusLine {
         } else {
             runtime.backend.clone()
         };
-        let mut parts = vec![
-            backend,
-            sanitise::single_line(&runtime.model).into_owned(),
-            runtime.mode.to_string(),
-            context(&runtime.usage),
-        ];
-        parts.push(cost(&runtime.usage));
+        let model = if runtime.backend == "demo" {
+            String::new()
+        } else {
+            sanitise::single_line(&runtime.model).into_owned()
+        };
+        let mode = runtime.mode.to_string();
+        let mut parts = vec![backend, mode, model, context(&runtime.usage), cost(&runtime.usage)];
         if let Some(fork) = &runtime.fork {
             let branch = fork.branch_name.as_deref().unwrap_or("fork");
             parts.push(format!("⎇ {}", sanitise::single_line(branch)));
         }
         let mut line = String::new();
         for part in parts.iter().filter(|part| !part.is_empty()) {
-            let more = part.width() + if line.is_empty() { 1 } else { 3 };
-            if line.width() + more > width {
+            let columns = part.width() + if line.is_empty() { 1 } else { 3 };
+            if line.width() + columns > width {
                 break;
             }
             line.push_str(if line.is_empty() { " " } else { " · " });

@@ -6,8 +6,12 @@ use ratatui::layout::Rect;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     pub transcript: Rect,
+    /// The permission dialog, while it has the keys.
+    pub dialog: Rect,
     /// One line about a question that waits.
     pub notice: Rect,
+    /// One line between what was said and what is being written.
+    pub rule: Rect,
     pub composer: Rect,
     pub status: Rect,
 }
@@ -17,10 +21,17 @@ pub struct Layout {
 pub struct Wanted {
     pub notice: u16,
     pub composer: u16,
+    pub dialog: u16,
 }
 
 /// Smallest size at which everything is drawn; below it only the composer and a word.
 pub const MINIMUM: (u16, u16) = (10, 3);
+
+/// Screens of this many rows have one to spare for a line above the composer.
+const RULE_FROM: u16 = 12;
+
+/// Rows of the conversation that stay above a dialog, where there are that many.
+const CONTEXT_ROWS: u16 = 4;
 
 /// Gives the composer and the status line their rows first, then the notice; the
 /// transcript takes the rest and keeps at least a third of the screen where there is one.
@@ -36,6 +47,8 @@ pub fn layout(area: Rect, wanted: Wanted) -> Layout {
     let composer = take(wanted.composer.max(1), third);
     let composer = if composer == 0 { take(1, 0) } else { composer };
     let notice = take(wanted.notice, 0);
+    let rule = take(u16::from(area.height >= RULE_FROM), 0);
+    let dialog = take(wanted.dialog, 0);
     let transcript = left;
     let mut y = area.y;
     let mut row = |height: u16| {
@@ -45,10 +58,18 @@ pub fn layout(area: Rect, wanted: Wanted) -> Layout {
     };
     Layout {
         transcript: row(transcript),
+        dialog: row(dialog),
         notice: row(notice),
+        rule: row(rule),
         composer: row(composer),
         status: row(status),
     }
+}
+
+/// The room that a dialog may take of this layout: some of what was said stays above it.
+pub fn room_for_dialog(layout: Layout) -> Rect {
+    let height = layout.transcript.height;
+    bottom(layout.transcript, height - CONTEXT_ROWS.min(height / 4))
 }
 
 /// The last `rows` rows of an area.
@@ -66,8 +87,15 @@ mod tests {
         for height in 0..60 {
             for composer in [0, 1, 3, 40] {
                 let area = Rect::new(0, 0, 80, height);
-                let layout = layout(area, Wanted { notice: 1, composer });
-                let parts = [layout.transcript, layout.notice, layout.composer, layout.status];
+                let layout = layout(area, Wanted { notice: 1, composer, dialog: 9 });
+                let parts = [
+                    layout.transcript,
+                    layout.dialog,
+                    layout.notice,
+                    layout.rule,
+                    layout.composer,
+                    layout.status,
+                ];
                 let total: u16 = parts.iter().map(|part| part.height).sum();
                 assert_eq!(total, height);
                 for pair in parts.windows(2) {

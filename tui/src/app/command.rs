@@ -54,7 +54,7 @@ impl App {
             }
             A::Export(path) => effects.push(send(Command::Export { path })),
             A::History(count) => self.show_history(now, count),
-            A::Stop => self.interrupt(effects),
+            A::Stop => self.interrupt(now, effects),
             A::Copy => self.copy_answer(now, effects),
             A::Thinking => self.act(now, Action::ToggleThinking, effects),
             A::Details => self.act(now, Action::ToggleDetails, effects),

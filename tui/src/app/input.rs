@@ -94,7 +94,7 @@ impl App {
             }
             return;
         }
-        self.interrupt(effects);
+        self.interrupt(now, effects);
         self.hint(now, "stopping · Ctrl+C again leaves", QUIT_WINDOW);
         self.quit_armed_until = Some(now + QUIT_WINDOW);
     }
@@ -112,7 +112,7 @@ impl App {
 
     pub(super) fn act(&mut self, now: Instant, action: Action, effects: &mut Vec<Effect>) {
         match action {
-            Action::Interrupt => self.interrupt(effects),
+            Action::Interrupt => self.interrupt(now, effects),
             Action::ScrollPageUp => self.transcript.page_up(),
             Action::ScrollPageDown => self.transcript.page_down(),
             Action::ScrollLineUp => self.transcript.scroll_lines(-1),

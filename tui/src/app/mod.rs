@@ -7,6 +7,7 @@ mod command;
 mod input;
 mod picker;
 mod runtime;
+mod welcome;
 
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use claw_runtime::driver::Command;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 use tokio_util::sync::CancellationToken;
@@ -125,7 +127,7 @@ impl App {
             focused: true,
             mouse: options.mouse,
             session_id: None,
-            layout: view::layout(Rect::ZERO, Wanted { notice: 0, composer: 1 }),
+            layout: view::layout(Rect::ZERO, Wanted { notice: 0, composer: 1, dialog: 0 }),
             theme: options.theme,
             depth: options.depth,
             keymap: options.keymap,
@@ -182,32 +184,44 @@ impl App {
             Line::from("too small").render(area, frame.buffer_mut());
             return;
         }
-        let waits = self.permissions.is_waiting() && !self.permissions.is_focused();
-        let composer = self.composer.height(area.width, area.height / 3);
-        self.layout = view::layout(area, Wanted { notice: u16::from(waits), composer });
+        self.lay_out(area);
         let layout = self.layout;
         let buf = frame.buffer_mut();
-        self.transcript.draw(now, layout.transcript, buf);
-        self.draw_new_lines_marker(layout.transcript, buf);
+        if self.transcript.is_empty() {
+            self.draw_welcome(layout.transcript, buf);
+        } else {
+            self.transcript.draw(now, layout.transcript, buf);
+            self.draw_new_lines_marker(layout.transcript, buf);
+        }
         self.permissions.draw_notice(layout.notice, buf, &self.theme);
+        draw_rule(layout.rule, buf, self.theme.rule);
         let caret = self.composer.draw(layout.composer, buf, &self.theme);
         let above = Rect { height: layout.composer.y.saturating_sub(area.y), ..area };
-        self.composer.draw_completion(
-            view::bottom(above, self.composer.completion_height(above.height)),
-            buf,
-            &self.theme,
-        );
+        let completion = self.composer.completion_height(above.height);
+        self.composer.draw_completion(view::bottom(above, completion), buf, &self.theme);
         self.status.draw(now, layout.status, buf, &self.theme);
         let caret = if let Some(picker) = &mut self.picker {
             picker.draw(above, buf, &self.theme)
         } else if self.permissions.is_focused() {
-            self.permissions.draw(above, buf, &self.theme)
+            self.permissions.draw(layout.dialog, buf, &self.theme)
         } else {
             caret
         };
         // The terminal's own cursor stands where text goes; in a dialog without a field nowhere.
         if let Some(caret) = caret {
             frame.set_cursor_position(caret);
+        }
+    }
+
+    /// Where everything is on a screen of this size.
+    fn lay_out(&mut self, area: Rect) {
+        let waits = self.permissions.is_waiting() && !self.permissions.is_focused();
+        let composer = self.composer.height(area.width, area.height / 3);
+        let wanted = Wanted { notice: u16::from(waits), composer, dialog: 0 };
+        self.layout = view::layout(area, wanted);
+        if self.permissions.is_focused() {
+            let dialog = self.permissions.rows(view::room_for_dialog(self.layout));
+            self.layout = view::layout(area, Wanted { dialog, ..wanted });
         }
     }
 
@@ -246,10 +260,10 @@ impl App {
     }
 
     /// Stops what runs; the outcome comes as an event.
-    fn interrupt(&mut self, effects: &mut Vec<Effect>) {
+    fn interrupt(&mut self, now: Instant, effects: &mut Vec<Effect>) {
         if let Some(cancel) = &self.turn {
             effects.push(Effect::Cancel(cancel.clone()));
-            self.status.set_activity(Activity::Stopping);
+            self.status.set_activity(now, Activity::Stopping);
         }
     }
 
@@ -286,5 +300,13 @@ impl App {
         let x = area.right().saturating_sub(width);
         let y = area.bottom().saturating_sub(1);
         buf.set_stringn(x, y, text, usize::from(width), self.theme.selected);
+    }
+}
+
+/// A line across the screen, between what was said and what is being written.
+fn draw_rule(area: Rect, buf: &mut Buffer, style: Style) {
+    if area.height > 0 {
+        let line = "─".repeat(usize::from(area.width));
+        buf.set_stringn(area.x, area.y, line, usize::from(area.width), style);
     }
 }

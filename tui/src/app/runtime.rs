@@ -24,7 +24,7 @@ impl App {
             TuiEvent::PermissionRetired { id, .. } => {
                 self.permissions.retire(id, now);
                 if self.permissions.is_empty() && *self.status.activity() == Activity::Asking {
-                    self.status.set_activity(Activity::Waiting);
+                    self.status.set_activity(now, Activity::Waiting);
                 }
             }
             TuiEvent::UsageUpdate { report, .. } => self.status.set_usage(report),
@@ -34,13 +34,13 @@ impl App {
                 self.pick_session(now, &sessions, now_ms);
             }
             TuiEvent::TurnCompleted { summary } => {
-                self.turn_ended(summary.stop == TurnStop::Cancelled, effects);
+                self.turn_ended(now, summary.stop == TurnStop::Cancelled, effects);
             }
-            TuiEvent::TurnFailed { .. } => self.turn_ended(true, effects),
-            TuiEvent::Compacted { .. } if self.compacting => self.turn_ended(false, effects),
+            TuiEvent::TurnFailed { .. } => self.turn_ended(now, true, effects),
+            TuiEvent::Compacted { .. } if self.compacting => self.turn_ended(now, false, effects),
             TuiEvent::RuntimeEnded => {
                 self.turn = None;
-                self.status.set_activity(Activity::Ended);
+                self.status.set_activity(now, Activity::Ended);
             }
             _ => {}
         }
@@ -68,18 +68,18 @@ impl App {
         };
         // While the person waits for the turn to stop, late events must not look like progress.
         if *self.status.activity() != Activity::Stopping {
-            self.status.set_activity(activity);
+            self.status.set_activity(now, activity);
         }
     }
 
     /// The turn is over. What waited goes next; after a stop or a failure it comes back into the
     /// composer instead, because it was written for a turn that went well.
-    fn turn_ended(&mut self, stopped: bool, effects: &mut Vec<Effect>) {
+    fn turn_ended(&mut self, now: Instant, stopped: bool, effects: &mut Vec<Effect>) {
         self.turn = None;
         self.compacting = false;
         self.composer.set_busy(false);
         self.permissions.clear();
-        self.status.turn_ended();
+        self.status.turn_ended(now);
         if stopped {
             let waiting: Vec<String> = self.queue.drain(..).collect();
             while self.transcript.take_queued().is_some() {}

@@ -75,6 +75,19 @@ impl PermissionDialog {
         }
     }
 
+    /// Rows that the focused dialog would like to have of this area; 0 when it is not drawn.
+    pub fn rows(&mut self, area: Rect) -> u16 {
+        if !self.focused || area.is_empty() {
+            return 0;
+        }
+        let facts = self.facts().len();
+        let boxed = usize::from(area.height) > AROUND + facts && area.width >= BOX_COLUMNS;
+        let width = usize::from(area.width).saturating_sub(if boxed { 4 } else { 0 });
+        let Some(front) = self.waiting.front_mut() else { return 0 };
+        let around = if boxed { AROUND + facts } else { 3 };
+        u16::try_from(around + front.body.rows(width)).unwrap_or(u16::MAX).min(area.height)
+    }
+
     fn title(&self) -> String {
         let tool = self.front().map_or("", |request| request.tool_name.as_str());
         format!("{} asks for permission{}", sanitise::single_line(tool), self.place())

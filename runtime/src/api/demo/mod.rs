@@ -22,8 +22,7 @@ use crate::usage::TokenUsage;
 pub const MODEL: &str = "scripted-demo";
 
 /// Stays in the status line while the demo is in use.
-pub const NOTE: &str =
-    "scripted demo, no model: set ANTHROPIC_API_KEY or OPENAI_API_KEY and restart";
+pub const NOTE: &str = "This is a scripted demo: no model answers. To connect one, leave with /exit, set ANTHROPIC_API_KEY (or OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own) and start again.";
 
 /// A word is streamed about every so often: near the pace of a hosted model.
 pub const DEFAULT_PACE: Duration = Duration::from_millis(14);
