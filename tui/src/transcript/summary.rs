@@ -174,7 +174,7 @@ fn replacement(path: String, old: &str, new: &str) -> ToolFacts {
 }
 
 /// Facts of an outcome, in a few words each.
-pub fn facts(facts: Option<&ToolFacts>, output: &str, is_error: bool) -> Vec<String> {
+pub fn facts(name: &str, facts: Option<&ToolFacts>, output: &str, is_error: bool) -> Vec<String> {
     let mut words = Vec::new();
     match facts {
         Some(ToolFacts::Command { exit_code, signal, timed_out, cancelled, .. }) => {
@@ -205,11 +205,15 @@ pub fn facts(facts: Option<&ToolFacts>, output: &str, is_error: bool) -> Vec<Str
         }
         Some(ToolFacts::Matches { matches, files, truncated }) => {
             let more = if *truncated { " (there are more)" } else { "" };
-            words.push(format!(
-                "{} in {}{more}",
-                if *matches == 1 { "1 match".to_owned() } else { format!("{matches} matches") },
-                counted(*files, "file"),
-            ));
+            let matched =
+                if *matches == 1 { "1 match".to_owned() } else { format!("{matches} matches") };
+            words.push(match matches {
+                0 => "no matches".to_owned(),
+                _ if name.to_ascii_lowercase().contains("glob") => {
+                    format!("{}{more}", counted(*files, "file"))
+                }
+                _ => format!("{matched} in {}{more}", counted(*files, "file")),
+            });
         }
         Some(ToolFacts::Todo { items }) => {
             let done = items.iter().filter(|item| item.status == TodoStatus::Completed).count();

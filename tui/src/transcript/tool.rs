@@ -223,6 +223,7 @@ impl Tool {
                     words.push("denied".to_owned());
                 } else {
                     words.extend(summary::facts(
+                        &self.name,
                         outcome.facts(&self.input.text()).as_deref(),
                         &outcome.output.text(),
                         outcome.is_error,
