@@ -26,6 +26,9 @@ use crate::usage::UsageReport;
 
 pub use backends::{Backend, BackendRow, Backends, OpenBackend};
 
+/// Earlier prompts that the composer can recall.
+const RECALLED_PROMPTS: usize = 200;
+
 /// What a front-end may order.
 #[derive(Debug)]
 pub enum Command {
@@ -293,7 +296,12 @@ impl Driver {
     }
 
     fn tell_session(&self, resumed: bool) {
-        let view = self.parts.conversation.open_session().view(resumed);
+        let mut view = self.parts.conversation.open_session().view(resumed);
+        // The composer recalls what was typed in this workspace, this session's own prompts last.
+        let mut recalled = self.parts.store.recent_prompts(RECALLED_PROMPTS);
+        recalled.retain(|prompt| !view.prompt_history.contains(prompt));
+        recalled.append(&mut view.prompt_history);
+        view.prompt_history = recalled;
         self.emit(TuiEvent::SessionOpened { view });
         self.tell_status();
     }

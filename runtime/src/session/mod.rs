@@ -9,6 +9,7 @@ mod lock;
 mod model;
 mod open;
 mod pairs;
+mod prompts;
 mod record;
 pub mod store;
 

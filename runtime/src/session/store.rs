@@ -221,6 +221,11 @@ impl SessionStore {
         entries
     }
 
+    /// The last `limit` prompts of this workspace's sessions, oldest first, each once.
+    pub fn recent_prompts(&self, limit: usize) -> Vec<String> {
+        super::prompts::recent(session_files(&self.dir), limit)
+    }
+
     /// Removes a session with everything that belongs to it.
     pub fn delete(&self, reference: &str, current: Option<&str>) -> Result<String, SessionError> {
         let path = self.resolve(reference)?;
