@@ -4,8 +4,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Lines of a file, tests included. Above this it does two things.
+/// Lines of a file, its own tests included. Above this it does two things.
 const MAX_FILE_LINES: usize = 700;
+/// Lines of a file of tests alone.
+const MAX_TEST_LINES: usize = 1200;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
@@ -26,7 +28,10 @@ impl Source {
 
     fn is_test(&self) -> bool {
         let name = self.path.rsplit('/').next().unwrap_or_default();
-        name == "tests.rs" || name.ends_with("_tests.rs") || self.path.contains("/tests/")
+        name == "tests.rs"
+            || name.ends_with("_tests.rs")
+            || self.path.contains("/tests/")
+            || self.path.starts_with("tests/e2e/")
     }
 }
 
@@ -170,14 +175,16 @@ fn no_file_does_two_things() {
     let mut broken = Vec::new();
     for folder in ["runtime/src", "workers/src", "tui/src", "tests"] {
         for source in sources(folder) {
-            if source.lines.len() > MAX_FILE_LINES {
+            let limit = if source.is_test() { MAX_TEST_LINES } else { MAX_FILE_LINES };
+            if source.lines.len() > limit {
                 broken.push(format!("  {}: {} lines", source.path, source.lines.len()));
             }
         }
     }
     assert!(
         broken.is_empty(),
-        "A file has at most {MAX_FILE_LINES} lines, tests included. Way out: split it by who owns \
+        "A file has at most {MAX_FILE_LINES} lines, its tests included, and one of tests alone \
+         {MAX_TEST_LINES}. Way out: split it by who owns \
          the state, or move its tests into a tests.rs beside it.\n{}",
         broken.join("\n")
     );
@@ -222,8 +229,15 @@ fn the_top_level_holds_only_what_the_card_names() {
 #[test]
 fn nothing_names_the_machine_it_was_written_on() {
     // Put together here, so that this file does not name them either.
-    let places: Vec<String> =
-        ["root/", "tmp/w/", "work/", "home/"].iter().map(|place| format!("/{place}")).collect();
+    let places = ["root/", "tmp/w/", "work/"].map(|place| format!("/{place}"));
+    // The beginning of a path, not the middle of a longer one.
+    let names_one = |line: &str| {
+        places.iter().any(|place| {
+            let mut starts = line.match_indices(place.as_str()).map(|(at, _)| &line[..at]);
+            starts
+                .any(|before| !before.ends_with(|c: char| c.is_alphanumeric() || ".~}".contains(c)))
+        })
+    };
     let mut broken = Vec::new();
     for folder in ["runtime", "workers", "tui", "tests", "assets", ".ci", ".config"] {
         let mut files = Vec::new();
@@ -231,9 +245,7 @@ fn nothing_names_the_machine_it_was_written_on() {
         for path in files {
             let Ok(text) = fs::read_to_string(&path) else { continue };
             for (number, line) in text.lines().enumerate() {
-                // People's homes in examples are fine when they are nobody's: /home/user.
-                let line = line.replace("/home/user", "");
-                if places.iter().any(|place| line.contains(place.as_str())) {
+                if names_one(line) {
                     broken.push(format!("  {}:{}", path.display(), number + 1));
                 }
             }
