@@ -8,6 +8,7 @@
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,7 +36,9 @@ pub fn claw_binary() -> &'static Path {
         let profile = test.parent().and_then(Path::parent).expect("a test lies in deps/");
         let target = profile.parent().expect("a profile lies in the target folder");
         let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "-p", "claw-tui", "--bin", "claw", "--target-dir"]);
+        // The whole workspace, so that the features are those of `cargo test --workspace` and
+        // nothing is compiled twice.
+        build.args(["build", "--quiet", "--workspace", "--bin", "claw", "--target-dir"]);
         build.arg(target).current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
         if profile.ends_with("release") {
             build.arg("--release");
@@ -158,6 +161,7 @@ impl Harness {
             seen: Mutex::new(Seen { screen: Screen::new(columns, rows), log: Vec::new() }),
             changed: Condvar::new(),
             hang_up: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
         });
         let reader = pty.master.try_clone_reader().expect("a reader");
         let shell = child.process_id().and_then(|pid| i32::try_from(pid).ok());
@@ -197,6 +201,7 @@ struct Shared {
     seen: Mutex<Seen>,
     changed: Condvar,
     hang_up: AtomicBool,
+    stopped: AtomicBool,
 }
 
 /// Everything that came out so far.
@@ -220,6 +225,9 @@ impl Shared {
             seen.log.extend_from_slice(&buffer[..count]);
             drop(seen);
             self.changed.notify_all();
+            let seen = self.lock();
+            let stopped = |_: &mut Seen| self.stopped.load(Ordering::SeqCst);
+            drop(self.changed.wait_while(seen, stopped).unwrap_or_else(PoisonError::into_inner));
             if self.hang_up.load(Ordering::SeqCst) {
                 return;
             }
@@ -377,10 +385,25 @@ impl Running {
         tasks.filter_map(count).sum()
     }
 
+    /// From now on (or no more) the terminal takes nothing, like one whose person pressed Ctrl+S.
+    pub fn stop_reading(&self, stopped: bool) {
+        self.shared.stopped.store(stopped, Ordering::SeqCst);
+        self.shared.changed.notify_all();
+    }
+
+    /// Waits until claw has ended. False when it has not within the limit.
+    pub fn ends_within(&self, limit: Duration) -> bool {
+        ends_within(&self.watch(), limit)
+    }
+
+    fn watch(&self) -> OwnedFd {
+        pidfd_open(self.claw(), PidfdFlags::empty()).expect("claw is there")
+    }
+
     /// Closes the terminal window, and waits until claw has ended. False when it has not within
     /// the limit.
     pub fn hang_up(&mut self, limit: Duration) -> bool {
-        let claw = pidfd_open(self.claw(), PidfdFlags::empty()).expect("claw is there");
+        let claw = self.watch();
         self.shared.hang_up.store(true, Ordering::SeqCst);
         // The follower sleeps in a read; a key makes the program, or the line's echo, wake it.
         self.send("x");
@@ -389,8 +412,7 @@ impl Running {
         }
         self.writer = None;
         self.pty = None;
-        let limit = limit.try_into().expect("a short limit");
-        poll(&mut [PollFd::new(&claw, PollFlags::IN)], Some(&limit)).expect("poll works") == 1
+        ends_within(&claw, limit)
     }
 
     /// Waits until the shell has the terminal again, and returns the status that it saw.
@@ -436,6 +458,11 @@ impl Drop for Running {
             let _ = kill_process(pid, Signal::KILL);
         }
     }
+}
+
+fn ends_within(process: &OwnedFd, limit: Duration) -> bool {
+    let limit = limit.try_into().expect("a short limit");
+    poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&limit)).expect("poll works") == 1
 }
 
 fn children(of: Pid) -> Vec<Pid> {

@@ -154,6 +154,22 @@ fn a_terminal_that_goes_away_ends_the_program() {
 }
 
 #[test]
+fn a_terminal_that_stopped_reading_cannot_hold_the_program() {
+    let claw = reach(State::Idle);
+    claw.stop_reading(true);
+    // Each size is a whole picture; together they are more than any terminal keeps for later.
+    for step in 0..200_u16 {
+        claw.resize(200 + step % 2, 60);
+        claw.bytes_within(Duration::from_millis(5));
+    }
+    claw.signal(Signal::TERM);
+    assert!(claw.ends_within(Duration::from_secs(10)));
+    claw.stop_reading(false);
+    assert_eq!(claw.wait_back(), 143);
+    claw.assert_modes_restored();
+}
+
+#[test]
 fn ctrl_z_gives_the_shell_the_terminal_and_fg_brings_everything_back() {
     let mut claw = harness().start_and_then("read -r _; fg; echo \"[back $?]\"");
     claw.wait_for("ready");

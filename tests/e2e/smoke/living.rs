@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use claw_tests::harness::{Harness, Running};
+use claw_tests::mock_api::{Gate, MessagesStream, MockApi};
 
 fn start(harness: Harness) -> Running {
     let claw = harness.arg("--backend").arg("demo").start();
@@ -16,6 +17,36 @@ fn a_prompt_is_answered_on_the_screen() {
     claw.send("hello\r");
     claw.wait_for("Welcome to claw");
     claw.wait_for("ready");
+}
+
+#[test]
+fn keys_are_drawn_while_the_model_is_silent() {
+    let api = MockApi::start();
+    let gate = Gate::new();
+    api.push(
+        MessagesStream::new()
+            .text(&["Half an"])
+            .wait(&gate)
+            .text(&[" answer."])
+            .stop("end_turn", 4)
+            .reply(),
+    );
+    let mut claw = Harness::new()
+        .env("ANTHROPIC_API_KEY", "sk-ant-test")
+        .env("ANTHROPIC_BASE_URL", api.base_url())
+        .start();
+    claw.wait_for("ready");
+    claw.send("hello\r");
+    claw.wait_for("Half an");
+    gate.wait_reached(1);
+    for key in "typed meanwhile".chars() {
+        claw.send(key.to_string());
+    }
+    claw.wait_for("typed meanwhile");
+    // Still silent: the keys did not wait for the model.
+    claw.look(|seen| assert!(!seen.screen.text().contains("answer.")));
+    gate.release();
+    claw.wait_for("answer.");
 }
 
 #[test]
