@@ -137,7 +137,7 @@ fn without_colours_no_colour_is_written() {
     claw.wait_for("Welcome to claw");
     claw.wait_for("ready");
     let log = claw.look(|seen| String::from_utf8_lossy(&seen.log).into_owned());
-    for colour in ["\x1b[38;", "\x1b[48;", "\x1b[31m", "\x1b[32m"] {
+    for colour in ["[38;5;", "[38;2;", "[48;5;", "[48;2;", "\x1b[31m", "\x1b[32m"] {
         assert!(!log.contains(colour), "{colour:?}");
     }
 }
