@@ -4,7 +4,7 @@
 //! The default table can be overlaid by the person's own entries, and the help lines are made from
 //! whatever table is in force. Nothing here carries an action out.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::str::FromStr;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
@@ -311,8 +311,9 @@ impl Keymap {
     pub fn help_markdown(&self) -> String {
         let mut out = String::from("| Keys | What they do |\n| --- | --- |\n");
         for (keys, help) in self.help() {
-            // Writing to a string cannot fail.
-            let _ = writeln!(out, "| {} | {help} |", keys.replace('|', "\\|"));
+            // A key that is a mark of markdown is meant as a key.
+            let keys = keys.replace('\\', "\\\\").replace('|', "\\|").replace('_', "\\_");
+            out.push_str(&format!("| {keys} | {help} |\n"));
         }
         out
     }

@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use claw_runtime::TuiEvent;
 use claw_runtime::conversation::TurnStop;
 use claw_runtime::driver::{Command, RuntimeStatus};
 use claw_runtime::session::SessionView;
+use claw_runtime::{NoticeLevel, TuiEvent};
 use tokio_util::sync::CancellationToken;
 
 use super::{App, Effect};
@@ -29,7 +29,7 @@ impl App {
             }
             TuiEvent::UsageUpdate { report, .. } => self.status.set_usage(report),
             TuiEvent::StatusChanged { status } => self.set_status(status),
-            TuiEvent::SessionOpened { view } => self.open_session(&view),
+            TuiEvent::SessionOpened { view } => self.open_session(now, &view),
             TuiEvent::SessionsListed { sessions, now_ms } => {
                 self.pick_session(now, &sessions, now_ms);
             }
@@ -104,10 +104,22 @@ impl App {
         self.status.set_runtime(status);
     }
 
-    fn open_session(&mut self, view: &SessionView) {
+    fn open_session(&mut self, now: Instant, view: &SessionView) {
         self.session_id = Some(view.id.clone());
         self.transcript.load(view);
         self.composer.load_history(view.prompt_history.clone());
+        if view.resumed && !view.messages.is_empty() {
+            let text = match &view.fork {
+                Some(fork) => format!(
+                    "Session {} is branch {} of {}; both go on by themselves.",
+                    view.id,
+                    fork.branch_name.as_deref().unwrap_or("(unnamed)"),
+                    fork.parent_session_id
+                ),
+                None => format!("Session {} goes on.", view.id),
+            };
+            self.notice(now, NoticeLevel::Info, &text);
+        }
     }
 
     /// A retry, a compaction: something that runs and can be stopped like a turn. False when a turn
