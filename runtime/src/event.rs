@@ -173,6 +173,9 @@ pub enum TuiEvent {
         original: Option<PathBuf>,
     },
 
+    /// A retry was ordered and the last prompt has its whole answer: no turn begins.
+    NothingToRetry,
+
     // Sessions and settings (answers to commands)
     /// A session is now the current one (start, resume, switch, fork, clear).
     SessionOpened {

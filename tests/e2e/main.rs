@@ -2,5 +2,6 @@
 
 mod architecture;
 mod smoke;
+mod stories;
 mod turn;
 mod wire;

@@ -6,11 +6,12 @@
 #![allow(clippy::expect_used, reason = "support code fails the test that uses it by panicking")]
 #![allow(clippy::missing_panics_doc, reason = "panicking is how a test fails")]
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
@@ -53,8 +54,8 @@ pub struct Harness {
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
     size: (u16, u16),
-    home: TempDir,
-    workspace: TempDir,
+    home: Arc<TempDir>,
+    workspace: Arc<TempDir>,
 }
 
 impl Default for Harness {
@@ -70,8 +71,8 @@ impl Harness {
             arguments: vec!["tui".to_owned()],
             environment: vec![("TERM".to_owned(), "xterm-256color".to_owned())],
             size: (120, 40),
-            home: tempfile::tempdir().expect("a temporary home"),
-            workspace: tempfile::tempdir().expect("a temporary workspace"),
+            home: Arc::new(tempfile::tempdir().expect("a temporary home")),
+            workspace: Arc::new(tempfile::tempdir().expect("a temporary workspace")),
         }
     }
 
@@ -120,6 +121,36 @@ impl Harness {
         path
     }
 
+    /// Runs `claw` with these arguments instead, without a terminal: what it printed and how it
+    /// ended.
+    pub fn run_without_terminal(&self, arguments: &[&str], input: &str) -> std::process::Output {
+        let mut command = Command::new(claw_binary());
+        command.args(arguments).env_clear();
+        for (name, value) in self.inherited() {
+            command.env(name, value);
+        }
+        command.current_dir(self.workspace.path());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("claw starts");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        // A program that does not read its input closes the pipe: that is its right.
+        let _ = stdin.write_all(input.as_bytes());
+        drop(stdin);
+        child.wait_with_output().expect("claw ends")
+    }
+
+    /// The environment of the program.
+    fn inherited(&self) -> Vec<(String, OsString)> {
+        let mut all: Vec<_> = ["PATH", "LLVM_PROFILE_FILE"]
+            .into_iter()
+            .filter_map(|name| Some((name.to_owned(), std::env::var_os(name)?)))
+            .collect();
+        all.push(("HOME".to_owned(), self.home.path().into()));
+        let own = self.environment.iter();
+        all.extend(own.map(|(name, value)| (name.clone(), value.into())));
+        all
+    }
+
     /// Starts it as a person does: as the job of a shell, which says `[back <status>]` when it has
     /// the terminal again.
     pub fn start(self) -> Running {
@@ -143,16 +174,10 @@ impl Harness {
 
     fn spawn(self, mut command: CommandBuilder) -> Running {
         command.env_clear();
-        for name in ["PATH", "LLVM_PROFILE_FILE"] {
-            if let Some(value) = std::env::var_os(name) {
-                command.env(name, value);
-            }
-        }
-        command.env("HOME", self.home.path());
-        command.cwd(self.workspace.path());
-        for (name, value) in &self.environment {
+        for (name, value) in self.inherited() {
             command.env(name, value);
         }
+        command.cwd(self.workspace.path());
         let (columns, rows) = self.size;
         let pty = native_pty_system().openpty(pty_size(columns, rows)).expect("a pty");
         let line_before = line_settings(&*pty.master);
@@ -175,6 +200,7 @@ impl Harness {
             shell: shell.and_then(Pid::from_raw).expect("a process id"),
             claw: OnceLock::new(),
             line_before,
+            environment: self.environment,
             home: self.home,
             workspace: self.workspace,
         }
@@ -244,11 +270,23 @@ pub struct Running {
     shell: Pid,
     claw: OnceLock<Pid>,
     line_before: String,
-    home: TempDir,
-    workspace: TempDir,
+    environment: Vec<(String, String)>,
+    home: Arc<TempDir>,
+    workspace: Arc<TempDir>,
 }
 
 impl Running {
+    /// `claw tui` once more: the same home, workspace and environment, on a terminal of its own.
+    pub fn again(&self) -> Harness {
+        Harness {
+            arguments: vec!["tui".to_owned()],
+            environment: self.environment.clone(),
+            size: (120, 40),
+            home: Arc::clone(&self.home),
+            workspace: Arc::clone(&self.workspace),
+        }
+    }
+
     pub fn home(&self) -> &Path {
         self.home.path()
     }

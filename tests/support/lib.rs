@@ -3,4 +3,5 @@
 pub mod harness;
 pub mod mock_api;
 pub mod screen;
+pub mod story;
 pub mod turn;

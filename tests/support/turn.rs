@@ -253,6 +253,7 @@ pub fn describe(event: &TuiEvent) -> String {
         TuiEvent::SessionOpened { .. } => "session opened".to_owned(),
         TuiEvent::SessionsListed { sessions, .. } => format!("{} sessions listed", sessions.len()),
         TuiEvent::StatusChanged { .. } => "status changed".to_owned(),
+        TuiEvent::NothingToRetry => "nothing to retry".to_owned(),
         TuiEvent::Exported { .. } => "exported".to_owned(),
         TuiEvent::Reply { title, .. } => format!("reply: {title}"),
         TuiEvent::Notice { level, text } => format!("notice {level:?}: {text}"),

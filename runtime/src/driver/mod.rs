@@ -235,7 +235,7 @@ impl Driver {
 
     async fn retry(&mut self, cancel: CancellationToken) {
         if !self.parts.conversation.can_retry() {
-            self.emit(TuiEvent::info("Nothing to retry: the last prompt has its whole answer."));
+            self.emit(TuiEvent::NothingToRetry);
             return;
         }
         let cx = self.context(cancel);

@@ -245,6 +245,9 @@ impl App {
 
     /// Sends a prompt, or queues it while a turn runs.
     fn submit(&mut self, text: String, effects: &mut Vec<Effect>) {
+        if *self.status.activity() == Activity::Ended {
+            return self.composer.refuse(&text, "nobody is there to answer; leave with /exit");
+        }
         self.transcript.push_user(&text, self.turn.is_some());
         if self.turn.is_some() {
             self.queue.push_back(text);

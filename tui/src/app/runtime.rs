@@ -37,6 +37,7 @@ impl App {
                 self.turn_ended(now, summary.stop == TurnStop::Cancelled, effects);
             }
             TuiEvent::TurnFailed { .. } => self.turn_ended(now, true, effects),
+            TuiEvent::NothingToRetry => self.turn_ended(now, false, effects),
             TuiEvent::Compacted { .. } if self.compacting => self.turn_ended(now, false, effects),
             TuiEvent::RuntimeEnded => {
                 self.turn = None;

@@ -34,6 +34,10 @@ impl Transcript {
                 let original = original.as_ref().map(|path| path.display().to_string());
                 self.compacted(*cause, *removed, *before_tokens, *after_tokens, original);
             }
+            TuiEvent::NothingToRetry => self.notice(
+                NoticeLevel::Info,
+                "Nothing to retry: no prompt waits for an answer or has only a part of one.",
+            ),
             TuiEvent::Exported { path } => {
                 let text = format!("Conversation written to {}", path.display());
                 self.notice(NoticeLevel::Info, &text);
