@@ -22,6 +22,10 @@ pub enum ThinkingStyle {
     None,
     /// `thinking: adaptive`: the model decides how much. Fixed budgets are refused or deprecated.
     Adaptive,
+    /// As `Adaptive`, and each thinking block is bound to everything that stood before it. A session
+    /// that goes on another day (or after a change of instructions) would be refused as a whole, so
+    /// blocks that no longer fit are to be dropped by the provider.
+    Bound,
     /// `thinking: enabled` with a budget of tokens.
     Budget { tokens: u32 },
     /// Thinks unasked and streams it as `reasoning_content`, which must be sent back with its tool
@@ -52,6 +56,7 @@ const UNKNOWN_MAX_OUTPUT: u32 = 32_000;
 pub const DEFAULT_MODEL: &str = "claude-opus-4-7";
 
 const ADAPTIVE: ThinkingStyle = ThinkingStyle::Adaptive;
+const BOUND: ThinkingStyle = ThinkingStyle::Bound;
 const BUDGET: ThinkingStyle = ThinkingStyle::Budget { tokens: 16_000 };
 const NONE: ThinkingStyle = ThinkingStyle::None;
 const ROUND_TRIP: ThinkingStyle = ThinkingStyle::RoundTrip;
@@ -73,11 +78,11 @@ pub const MODELS: &[ModelInfo] = &[
     row("claude-opus-4-7", Provider::Anthropic, 1_000_000, 128_000, ADAPTIVE, &["opus"]),
     row("claude-sonnet-4-6", Provider::Anthropic, 1_000_000, 64_000, ADAPTIVE, &["sonnet"]),
     row("claude-haiku-4-5", Provider::Anthropic, 200_000, 64_000, BUDGET, &["haiku"]),
-    row("claude-fable-5-1", Provider::Anthropic, 1_000_000, 128_000, ADAPTIVE, &[]),
+    row("claude-fable-5-1", Provider::Anthropic, 1_000_000, 128_000, BOUND, &[]),
     row("claude-fable-5", Provider::Anthropic, 1_000_000, 128_000, ADAPTIVE, &[]),
-    row("claude-sonnet-5-5", Provider::Anthropic, 1_000_000, 128_000, ADAPTIVE, &[]),
-    row("claude-haiku-5-5", Provider::Anthropic, 1_000_000, 128_000, ADAPTIVE, &[]),
-    row("claude-opus-5-5", Provider::Anthropic, 1_000_000, 128_000, ADAPTIVE, &[]),
+    row("claude-sonnet-5-5", Provider::Anthropic, 1_000_000, 128_000, BOUND, &[]),
+    row("claude-haiku-5-5", Provider::Anthropic, 1_000_000, 128_000, BOUND, &[]),
+    row("claude-opus-5-5", Provider::Anthropic, 1_000_000, 128_000, BOUND, &[]),
     row("claude-opus-5", Provider::Anthropic, 1_000_000, 128_000, ADAPTIVE, &[]),
     row("claude-sonnet-5", Provider::Anthropic, 1_000_000, 128_000, ADAPTIVE, &[]),
     row("claude-opus-4-8", Provider::Anthropic, 1_000_000, 128_000, ADAPTIVE, &[]),

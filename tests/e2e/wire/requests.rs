@@ -181,6 +181,21 @@ fn thinking_is_asked_for_as_the_model_wants_it() {
 }
 
 #[test]
+fn models_that_bind_thinking_to_the_conversation_are_told_to_drop_what_no_longer_fits() {
+    let mut request = request();
+    "claude-opus-5-5".clone_into(&mut request.model);
+    request.thinking = true;
+    let bound = sent(request.clone());
+    assert_eq!(
+        bound.body["thinking"]["block_binding"],
+        json!({"prefix_mismatch_behavior": "drop_block"})
+    );
+    assert_eq!(bound.header("anthropic-beta"), Some("thinking-binding-controls-2026-08-01"));
+    "claude-opus-4-7".clone_into(&mut request.model);
+    assert_eq!(sent(request).header("anthropic-beta"), None);
+}
+
+#[test]
 fn thinking_of_another_model_stays_at_home_and_a_budget_is_not_begun_inside_a_tool_loop() {
     let mut by_opus = ConversationMessage::new(
         MessageRole::Assistant,

@@ -14,14 +14,17 @@ use reqwest::{Method, Request};
 
 use super::draft::Draft;
 use super::exchange::Exchange;
+use super::models::{self, ThinkingStyle};
 use super::retry::RetryConfig;
 use super::transport::{Credential, Endpoint, Secret, Timing, is_this_machine, set};
-use super::{ApiClient, ApiError, ApiRequest, AssistantTurn, models};
+use super::{ApiClient, ApiError, ApiRequest, AssistantTurn};
 use crate::context::TurnContext;
 use stream::MessageReader;
 
 /// The version of the API that is spoken.
 const API_VERSION: &str = "2023-06-01";
+/// Allows to say what becomes of thinking blocks whose conversation has changed.
+const BINDING_BETA: &str = "thinking-binding-controls-2026-08-01";
 const DEFAULT_BASE_URL: &str = "https://api.anthropic.com";
 const KEY_VARIABLE: &str = "ANTHROPIC_API_KEY";
 const TOKEN_VARIABLE: &str = "ANTHROPIC_AUTH_TOKEN";
@@ -102,6 +105,11 @@ impl AnthropicClient {
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         let version = HeaderName::from_static("anthropic-version");
         headers.insert(version, HeaderValue::from_static(API_VERSION));
+        let model = models::resolve_alias(&request.model);
+        if request.thinking && models::thinking_style(model) == ThinkingStyle::Bound {
+            let beta = HeaderName::from_static("anthropic-beta");
+            headers.insert(beta, HeaderValue::from_static(BINDING_BETA));
+        }
         self.endpoint.authorise(headers)?;
         *http.body_mut() = Some(body.into());
         Ok(http)

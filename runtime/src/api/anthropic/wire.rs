@@ -34,10 +34,18 @@ enum Thinking {
     /// Newer models keep their thinking to themselves unless a summary is asked for.
     Adaptive {
         display: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        block_binding: Option<BlockBinding>,
     },
     Enabled {
         budget_tokens: u32,
     },
+}
+
+/// What becomes of thinking that no longer fits what stands before it.
+#[derive(Serialize)]
+struct BlockBinding {
+    prefix_mismatch_behavior: &'static str,
 }
 
 #[derive(Serialize)]
@@ -129,7 +137,13 @@ fn thinking(
         return None;
     }
     match models::thinking_style(model) {
-        ThinkingStyle::Adaptive => Some(Thinking::Adaptive { display: "summarized" }),
+        ThinkingStyle::Adaptive => {
+            Some(Thinking::Adaptive { display: "summarized", block_binding: None })
+        }
+        ThinkingStyle::Bound => Some(Thinking::Adaptive {
+            display: "summarized",
+            block_binding: Some(BlockBinding { prefix_mismatch_behavior: "drop_block" }),
+        }),
         ThinkingStyle::Budget { tokens } if !goes_on_without_thinking(turns) => {
             Some(Thinking::Enabled { budget_tokens: tokens.min(max_tokens / 2) })
         }
