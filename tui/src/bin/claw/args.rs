@@ -61,6 +61,15 @@ pub struct Common {
     #[arg(long, visible_alias = "skip-permissions", conflicts_with = "permission_mode")]
     pub dangerously_skip_permissions: bool,
 
+    /// Offer only these tools, by our names or Claude Code's: read_file,grep_search or Read,Grep
+    #[arg(
+        long = "allowedTools",
+        visible_alias = "allowed-tools",
+        value_name = "TOOLS",
+        value_delimiter = ','
+    )]
+    pub allowed_tools: Vec<String>,
+
     /// Continue a session: an id, the beginning of one, a path, or `latest` (also without a value)
     #[arg(long, value_name = "SESSION", num_args = 0..=1, default_missing_value = "latest")]
     pub resume: Option<String>,

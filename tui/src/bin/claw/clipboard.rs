@@ -2,9 +2,14 @@
 
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
 use claw_tui::terminal::clipboard::{Copied, Helper};
+
+/// How long a helper may take.
+const HELPER_BOUND: Duration = Duration::from_secs(3);
 
 /// Copies on a thread of its own, so that a helper that hangs holds up nothing, and tells in words
 /// what came of it. `asked`: the terminal was asked already.
@@ -37,7 +42,7 @@ fn copy(text: &str, asked: bool, helpers: &[Helper]) -> Copied {
     }
 }
 
-/// True when the helper took the text and said so.
+/// True when the helper took the text and said so in time.
 fn by_helper(text: &str, helper: &Helper) -> bool {
     let child = Command::new(helper.program)
         .args(helper.arguments)
@@ -46,9 +51,16 @@ fn by_helper(text: &str, helper: &Helper) -> bool {
         .stderr(Stdio::null())
         .spawn();
     let Ok(mut child) = child else { return false };
-    let written =
-        child.stdin.take().is_some_and(|mut stdin| stdin.write_all(text.as_bytes()).is_ok());
-    child.wait().is_ok_and(|status| status.success()) && written
+    let Some(mut stdin) = child.stdin.take() else { return false };
+    let text = text.to_owned();
+    let (done, answer) = mpsc::channel();
+    let waiting = thread::Builder::new().name("clipboard-wait".to_owned()).spawn(move || {
+        let written = stdin.write_all(text.as_bytes()).is_ok();
+        drop(stdin);
+        // A helper without a display may hang; then nobody reads this any more.
+        let _unheard = done.send(written && child.wait().is_ok_and(|status| status.success()));
+    });
+    waiting.is_ok() && answer.recv_timeout(HELPER_BOUND).unwrap_or(false)
 }
 
 fn in_file(text: &str) -> std::io::Result<std::path::PathBuf> {

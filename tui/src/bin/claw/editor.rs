@@ -1,6 +1,6 @@
 //! The person's own editor on the draft.
 
-use std::io::{Read, Seek, Write};
+use std::io::Write;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -20,21 +20,20 @@ pub fn edit(text: &str) -> Result<String> {
         .tempfile()
         .context("cannot make a file for the editor")?;
     file.write_all(text.as_bytes()).context("cannot write the draft for the editor")?;
-    let mut words = editor.split_whitespace();
-    let program = words.next().unwrap_or("vi");
-    let status =
-        Command::new(program).args(words).arg(file.path()).status().with_context(|| {
-            format!("cannot start the editor \"{editor}\"; set VISUAL or EDITOR")
-        })?;
+    // Through the shell, as other programs do it: the variable may hold quoted arguments.
+    let status = Command::new("sh")
+        .arg("-c")
+        .arg(format!("{editor} \"$1\""))
+        .arg("editor")
+        .arg(file.path())
+        .status()
+        .with_context(|| format!("cannot start the editor \"{editor}\"; set VISUAL or EDITOR"))?;
+    if status.code() == Some(127) {
+        bail!("the editor \"{editor}\" was not found; set VISUAL or EDITOR");
+    }
     if !status.success() {
         bail!("the editor ended with {status}; the draft is as it was");
     }
     // Many editors replace the file, so it is read by its name again.
-    let mut saved = String::new();
-    let mut reopened = std::fs::File::open(file.path()).context("the draft is gone")?;
-    reopened
-        .rewind()
-        .and_then(|()| reopened.read_to_string(&mut saved).map(drop))
-        .context("the saved draft cannot be read")?;
-    Ok(saved)
+    std::fs::read_to_string(file.path()).context("the saved draft cannot be read")
 }

@@ -12,7 +12,7 @@ use claw_runtime::{StreamSink, TuiEvent, TurnStop};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::Options;
-use crate::wiring::{self, Workspace};
+use crate::wiring::{self, Failing, Workspace};
 
 /// The reason a denied call gets.
 const NOBODY: &str = "nobody can be asked in a run without a screen; --permission-mode decides";
@@ -28,6 +28,7 @@ pub fn run(options: Options) -> Result<ExitCode> {
             &options.common,
             sink.clone(),
             Arc::new(DenyAll { reason: NOBODY.to_owned() }),
+            Failing::Ends,
         )?;
         for warning in driver.take_warnings() {
             note(&warning);

@@ -24,7 +24,7 @@ use ratatui::text::Line;
 use tracing_appender::non_blocking::WorkerGuard;
 
 use crate::args::{Common, Options};
-use crate::wiring::{self, Workspace};
+use crate::wiring::{self, Failing, Workspace};
 use crate::{clipboard, editor, guard, logging};
 
 /// How long the runtime may take to end after the screen is gone.
@@ -60,6 +60,9 @@ pub fn run(options: Options) -> Result<ExitCode> {
     )
     .context("cannot use the terminal")?;
     terminal::panic::install(session.restorer(), sender.clone());
+    session
+        .watch_signals(sender.clone(), |code| std::process::exit(code))
+        .context("cannot listen to signals")?;
     let mut outside = Program { runtime, sender: sender.clone(), capabilities, logs: None };
     for effect in first {
         if let Effect::Send(command) = effect {
@@ -87,7 +90,8 @@ fn start_runtime(
 ) -> Result<RuntimeHandle> {
     RuntimeHandle::spawn(Arc::new(sender.sink()), move |sink| {
         let prompter = Arc::new(SinkPrompter::new(Arc::clone(&sink)));
-        wiring::driver(workspace, &common, sink, prompter).map_err(|error| format!("{error:#}"))
+        wiring::driver(workspace, &common, sink, prompter, Failing::GoesOn)
+            .map_err(|error| format!("{error:#}"))
     })
     .context("cannot start the runtime's thread")
 }
@@ -129,11 +133,7 @@ struct Program {
 
 impl Outside for Program {
     fn first_frame(&mut self, session: &mut Session) {
-        let exit = |code| std::process::exit(code);
-        let started = session
-            .watch_signals(self.sender.clone(), exit)
-            .and_then(|()| session.listen(self.sender.clone()));
-        if let Err(error) = started {
+        if let Err(error) = session.listen(self.sender.clone()) {
             self.tell(TuiEvent::error(format!("keys cannot be read: {error}")));
         }
         // Without the guard only a killed process would leave the terminal in disorder.

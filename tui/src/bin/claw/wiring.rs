@@ -56,26 +56,52 @@ pub fn config_home() -> Option<PathBuf> {
         .or_else(|| environment("HOME").map(|home| PathBuf::from(home).join(".claw")))
 }
 
+/// What becomes of a backend or session that was asked for and cannot be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failing {
+    /// The person is told and goes on with the next best.
+    GoesOn,
+    /// The run ends with the error.
+    Ends,
+}
+
 /// The driver, from everything that was asked for. Runs on the runtime thread.
 pub fn driver(
     workspace: Workspace,
     common: &Common,
     sink: Arc<dyn StreamSink>,
     prompter: Arc<dyn PermissionPrompter>,
+    failing: Failing,
 ) -> Result<Driver> {
     let Workspace { root, settings } = workspace;
     let mut backends = Backends::new(rows(&settings));
-    let backend = open_backend(&mut backends, common, &settings)?;
+    let mut warnings = settings.warnings();
+    let backend = match open_backend(&mut backends, common, &settings) {
+        Err(error) if failing == Failing::GoesOn => {
+            warnings.push(error.to_string());
+            backends.open_first(None)?
+        }
+        opened => opened?,
+    };
     let redactor = Redactor::from_env(std::iter::empty::<String>());
     let store = SessionStore::open(&root)?.with_redactor(redactor.clone());
-    let (session, resumed) = match &common.resume {
-        Some(reference) => (store.resume(reference)?, true),
+    let (session, resumed) = match common.resume.as_deref().map(|wanted| store.resume(wanted)) {
+        Some(Ok(session)) => (session, true),
+        Some(Err(error)) if failing == Failing::Ends => return Err(error.into()),
+        Some(Err(error)) => {
+            warnings.push(format!("{error}. A new session was begun instead."));
+            (store.create(&backend.model), false)
+        }
         None => (store.create(&backend.model), false),
     };
     let prompt = system_prompt(&root, &environment);
     let mode = permission_mode(common, &settings)?;
     let usage = UsageTracker::from_session(session.session()).with_prices(settings.prices());
-    let tools: Box<dyn ToolExecutor> = Box::new(ToolRegistry::new(&root, redactor)?);
+    let mut tools = ToolRegistry::new(&root, redactor)?;
+    if !common.allowed_tools.is_empty() {
+        tools = tools.only(&common.allowed_tools)?;
+    }
+    let tools: Box<dyn ToolExecutor> = Box::new(tools);
     let mut conversation = ConversationRuntime::new(session, backend.client, tools, backend.model)
         .with_system_prompt(prompt.blocks)
         .with_permission_mode(mode)
@@ -84,7 +110,6 @@ pub fn driver(
             &environment,
         ));
     conversation.set_context_window(backend.context_window);
-    let mut warnings = settings.warnings();
     warnings.extend(prompt.warnings);
     Ok(Driver::new(DriverParts {
         conversation,
