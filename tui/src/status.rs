@@ -14,6 +14,11 @@ use unicode_width::UnicodeWidthStr;
 use crate::sanitise;
 use crate::theme::Theme;
 
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Characters of a reason for a retry: what can be done about it has to fit behind.
+const REASON_CHARS: usize = 40;
+
 /// What the program is doing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Activity {
@@ -48,6 +53,14 @@ struct Retry {
     reason: String,
 }
 
+/// A tool that has begun and not ended.
+#[derive(Debug, Clone)]
+struct RunningTool {
+    id: String,
+    name: String,
+    since: Instant,
+}
+
 /// State of the line.
 #[derive(Debug, Default)]
 pub struct StatusLine {
@@ -56,7 +69,10 @@ pub struct StatusLine {
     /// Since when the activity lasts; none between turns.
     since: Option<Instant>,
     retry: Option<Retry>,
-    silent_for: Option<Duration>,
+    /// Since when nothing has come.
+    silent_since: Option<Instant>,
+    /// Tools that run, in the order in which they began.
+    tools: Vec<RunningTool>,
     /// Shown in place of the activity until something else happens.
     hint: Option<String>,
 }
@@ -90,7 +106,40 @@ impl StatusLine {
         }
         self.activity = activity;
         self.retry = None;
-        self.silent_for = None;
+        self.silent_since = None;
+    }
+
+    /// As [`Self::set_activity`], for what the turn does: while the person waits for it to stop,
+    /// late events must not look like progress.
+    pub fn progress(&mut self, now: Instant, activity: Activity) {
+        if self.activity != Activity::Stopping {
+            self.set_activity(now, activity);
+        }
+    }
+
+    /// Something was ordered that runs; when its turn begins, its time counts.
+    pub fn sent(&mut self) {
+        self.activity = Activity::Waiting;
+    }
+
+    pub fn tool_started(&mut self, now: Instant, id: &str, name: &str) {
+        self.tools.push(RunningTool { id: id.to_owned(), name: name.to_owned(), since: now });
+        self.settle(now);
+    }
+
+    pub fn tool_ended(&mut self, now: Instant, id: &str) {
+        self.tools.retain(|tool| tool.id != id);
+        self.settle(now);
+    }
+
+    /// Something is over: what still goes on is shown again.
+    pub fn settle(&mut self, now: Instant) {
+        let Some(RunningTool { name, since, .. }) = self.tools.last() else {
+            return self.progress(now, Activity::Waiting);
+        };
+        let (name, since) = (name.clone(), *since);
+        self.progress(now, Activity::Running(name));
+        self.since = self.since.map(|_| since);
     }
 
     pub fn turn_started(&mut self, now: Instant) {
@@ -101,30 +150,51 @@ impl StatusLine {
 
     pub fn turn_ended(&mut self, now: Instant) {
         self.since = None;
+        self.tools.clear();
         self.set_activity(now, Activity::Idle);
     }
 
     pub fn retrying(&mut self, now: Instant, attempt: u32, max: u32, wait: Duration, reason: &str) {
+        if self.activity == Activity::Stopping {
+            return;
+        }
         self.retry = Some(Retry {
             attempt,
             max_attempts: max,
             at: now + wait,
-            reason: sanitise::single_line(reason).into_owned(),
+            reason: sanitise::single_line(reason).chars().take(REASON_CHARS).collect(),
         });
-        self.silent_for = None;
+        self.silent_since = None;
     }
 
-    pub fn stalled(&mut self, silent_for: Duration) {
-        self.silent_for = Some(silent_for);
+    /// Nothing has come for so long.
+    pub fn stalled(&mut self, now: Instant, silent_for: Duration) {
+        if self.activity != Activity::Stopping {
+            self.silent_since = now.checked_sub(silent_for);
+        }
     }
 
     pub fn set_hint(&mut self, hint: Option<String>) {
         self.hint = hint;
     }
 
-    /// The next whole second of the running turn; none when nothing counts.
+    /// When the number on the screen changes next; none when there is no number.
     pub fn next_deadline(&self, now: Instant) -> Option<Instant> {
-        let since = self.since?;
+        if let Some(retry) = &self.retry {
+            let left = retry.at.saturating_duration_since(now);
+            let whole = Duration::from_secs(whole_seconds_up(left));
+            return (!left.is_zero()).then(|| now + (left + SECOND).saturating_sub(whole));
+        }
+        let since = match self.activity {
+            _ if self.silent_since.is_some() => self.silent_since,
+            Activity::Waiting
+            | Activity::Thinking
+            | Activity::Writing
+            | Activity::Preparing(_)
+            | Activity::Running(_)
+            | Activity::Hook(_) => self.since,
+            _ => None,
+        }?;
         let elapsed = now.saturating_duration_since(since);
         Some(since + Duration::from_secs(elapsed.as_secs() + 1))
     }
@@ -150,15 +220,19 @@ impl StatusLine {
         }
         let elapsed = self.since.map_or(0, |since| now.saturating_duration_since(since).as_secs());
         if let Some(retry) = &self.retry {
-            let wait = retry.at.saturating_duration_since(now).as_secs_f32().ceil();
+            let when = match whole_seconds_up(retry.at.saturating_duration_since(now)) {
+                0 => "now".to_owned(),
+                seconds => format!("in {seconds} s"),
+            };
             let text = format!(
-                "retry {}/{} in {wait:.0} s: {} · esc stops",
+                "retry {}/{} {when}: {} · esc stops",
                 retry.attempt, retry.max_attempts, retry.reason
             );
             return (text, theme.warning);
         }
-        if let Some(silent) = self.silent_for {
-            let text = format!("no data for {} s · esc stops", silent.as_secs());
+        if let Some(since) = self.silent_since {
+            let silent = now.saturating_duration_since(since).as_secs();
+            let text = format!("no data for {silent} s · esc stops");
             return (text, theme.warning);
         }
         let text = match &self.activity {
@@ -171,7 +245,12 @@ impl StatusLine {
                 format!("preparing {} {elapsed} s · esc stops", sanitise::single_line(tool))
             }
             Activity::Running(tool) => {
-                format!("running {} {elapsed} s · esc stops", sanitise::single_line(tool))
+                let others = match self.tools.len() {
+                    0 | 1 => String::new(),
+                    n => format!(" +{}", n - 1),
+                };
+                let tool = sanitise::single_line(tool);
+                format!("running {tool}{others} {elapsed} s · esc stops")
             }
             Activity::Hook(command) => {
                 let command: String = sanitise::single_line(command).chars().take(30).collect();
@@ -211,17 +290,23 @@ impl StatusLine {
             let branch = fork.branch_name.as_deref().unwrap_or("fork");
             parts.push(format!("⎇ {}", sanitise::single_line(branch)));
         }
-        let mut line = String::new();
-        for part in parts.iter().filter(|part| !part.is_empty()) {
-            let columns = part.width() + if line.is_empty() { 1 } else { 3 };
-            if line.width() + columns > width {
-                break;
-            }
-            line.push_str(if line.is_empty() { " " } else { " · " });
-            line.push_str(part);
+        if joined(&parts).width() > width {
+            parts[3] = context_share(&runtime.usage);
         }
-        line
+        while joined(&parts).width() > width && parts.pop().is_some() {}
+        joined(&parts)
     }
+}
+
+/// The parts that say something, with dots between them.
+fn joined(parts: &[String]) -> String {
+    let said: Vec<&str> =
+        parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+    if said.is_empty() { String::new() } else { format!(" {}", said.join(" · ")) }
+}
+
+fn whole_seconds_up(time: Duration) -> u64 {
+    time.as_secs() + u64::from(time.subsec_nanos() > 0)
 }
 
 fn context(usage: &UsageReport) -> String {
@@ -231,6 +316,16 @@ fn context(usage: &UsageReport) -> String {
             format!("ctx {used} ({} %)", usage.context_tokens.saturating_mul(100) / window)
         }
         _ => format!("ctx {used}"),
+    }
+}
+
+/// As [`context`], shorter.
+fn context_share(usage: &UsageReport) -> String {
+    match usage.context_window {
+        Some(window) if window > 0 => {
+            format!("ctx {} %", usage.context_tokens.saturating_mul(100) / window)
+        }
+        _ => context(usage),
     }
 }
 

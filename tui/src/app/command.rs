@@ -21,6 +21,7 @@ impl App {
         effects: &mut Vec<Effect>,
     ) {
         use CommandAction as A;
+        let ordered = effects.len();
         let send = |command| Effect::Send(command);
         let report = |topic| Effect::Send(Command::Report { topic });
         match action {
@@ -41,7 +42,9 @@ impl App {
             A::Theme(Some(name)) => self.set_theme(now, &name),
             A::Theme(None) => self.pick_theme(),
             A::Compact => {
-                self.compacting = self.run(line, effects, |cancel| Command::Compact { cancel });
+                if self.run(line, effects, |cancel| Command::Compact { cancel }) {
+                    self.compacting = true;
+                }
             }
             A::Retry => {
                 self.run(line, effects, |cancel| Command::Retry { cancel });
@@ -54,11 +57,19 @@ impl App {
             }
             A::Export(path) => effects.push(send(Command::Export { path })),
             A::History(count) => self.show_history(now, count),
+            A::Stop if self.turn.is_none() => {
+                self.notice(now, NoticeLevel::Info, "Nothing is running.");
+            }
             A::Stop => self.interrupt(now, effects),
             A::Copy => self.copy_answer(now, effects),
             A::Thinking => self.act(now, Action::ToggleThinking, effects),
             A::Details => self.act(now, Action::ToggleDetails, effects),
             A::Exit => self.quit(effects),
+        }
+        let sends = |effect: &Effect| matches!(effect, Effect::Send(_));
+        if self.has_ended() && effects[ordered..].iter().any(sends) {
+            effects.truncate(ordered);
+            self.composer.refuse(line, super::ENDED);
         }
     }
 
@@ -90,6 +101,10 @@ impl App {
     /// Switches the colours, keeping what the terminal can show.
     pub(super) fn set_theme(&mut self, now: Instant, name: &str) {
         if let Some(theme) = Theme::named(name, self.depth) {
+            if theme.name != name {
+                let text = format!("This terminal shows no colours, so \"{name}\" looks plain.");
+                self.notice(now, NoticeLevel::Info, &text);
+            }
             self.transcript.set_theme(theme.clone());
             self.theme = theme;
             return;

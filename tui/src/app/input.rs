@@ -6,7 +6,7 @@ use crossterm::event::{
     Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
 
-use super::{App, Effect, HINT, QUIT_WINDOW};
+use super::{App, ENDED, Effect, HINT, QUIT_WINDOW};
 use crate::composer::ComposerOutcome;
 use crate::dialog::{Answer, DialogOutcome};
 use crate::keymap::Action;
@@ -32,7 +32,10 @@ impl App {
 
     /// Focus order: picker, permission dialog, composer, keymap.
     fn on_input(&mut self, now: Instant, event: &Event, effects: &mut Vec<Effect>) {
-        self.quit_armed_until = None;
+        if self.quit_armed_until.is_some() {
+            // The hint would promise what no longer holds.
+            self.clear_hint();
+        }
         if let Some(picker) = self.picker.take() {
             return self.on_picker_event(now, picker, event, effects);
         }
@@ -51,7 +54,11 @@ impl App {
             DialogOutcome::Answered(answer) => return self.answered(now, &answer),
         }
         if let Event::Mouse(mouse) = event {
-            return self.on_mouse(*mouse);
+            // What lies under a dialog is not what was clicked at.
+            if !self.permissions.is_focused() {
+                self.on_mouse(*mouse);
+            }
+            return;
         }
         match self.composer.handle(now, event) {
             ComposerOutcome::Submit(text) => self.submit(text, effects),
@@ -83,11 +90,16 @@ impl App {
     /// Ctrl+C never loses anything: it stops a turn, or puts the draft aside so that it can be had
     /// back; only a second press leaves.
     fn on_ctrl_c(&mut self, now: Instant, effects: &mut Vec<Effect>) {
-        if self.quit_armed_until.is_some_and(|until| now < until) {
+        let armed = self.quit_armed_until.is_some_and(|until| now < until);
+        // The turn may have ended in between and have left text in the composer.
+        if armed && (self.turn.is_some() || self.composer.is_empty()) {
             return self.quit(effects);
         }
-        self.picker = None;
+        let had_picker = self.picker.take().is_some();
         if self.turn.is_none() {
+            if had_picker {
+                return;
+            }
             let key = Event::Key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL));
             if self.composer.handle(now, &key) == ComposerOutcome::Exit {
                 self.quit(effects);
@@ -120,11 +132,15 @@ impl App {
             Action::ScrollTop => self.transcript.to_start(),
             Action::ScrollBottom => self.transcript.to_end(),
             Action::ToggleThinking => {
-                self.transcript.toggle_all_thinking();
+                let open = self.transcript.toggle_all_thinking();
+                let text = if open { "thinking is shown" } else { "thinking is folded" };
+                self.hint(now, text, HINT);
             }
             Action::ToggleDetails => {
                 let open = !self.transcript.tool_details();
                 self.transcript.set_tool_details(open);
+                let text = if open { "tool calls are shown" } else { "tool calls are folded" };
+                self.hint(now, text, HINT);
             }
             Action::FocusPreviousCell => {
                 self.transcript.focus_prev();
@@ -139,7 +155,13 @@ impl App {
             Action::OpenEditor => effects.push(Effect::OpenEditor(self.composer.editor_text())),
             Action::Suspend => effects.push(Effect::Suspend),
             Action::Redraw => effects.push(Effect::Redraw),
-            Action::SwapBackend => effects.push(Effect::Send(Command::SetBackend { name: None })),
+            Action::SwapBackend if self.has_ended() => self.hint(now, ENDED, HINT),
+            Action::SwapBackend => {
+                effects.push(Effect::Send(Command::SetBackend { name: None }));
+                if self.turn.is_some() {
+                    self.hint(now, "the back-end changes after this turn", HINT);
+                }
+            }
             Action::Help => self.show_help(now),
             Action::FocusDialog => {
                 self.permissions.focus();

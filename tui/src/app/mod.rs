@@ -44,6 +44,9 @@ const QUIT_WINDOW: Duration = Duration::from_secs(2);
 /// How long a word in the status line stays.
 const HINT: Duration = Duration::from_secs(4);
 
+/// What is said to an order that nobody can carry out any more.
+const ENDED: &str = "the runtime has ended and takes nothing more; /exit leaves";
+
 /// Lines of the conversation that stay in the terminal's scrollback on exit.
 const FAREWELL_LINES: usize = 5_000;
 
@@ -104,6 +107,10 @@ pub struct App {
     focused: bool,
     mouse: bool,
     session_id: Option<String>,
+    /// The same, once it has messages and so is on disk.
+    resumable: Option<String>,
+    /// Id and title of sessions, as far as they were listed.
+    sessions: Vec<(String, String)>,
     /// Where things were drawn last, for the mouse.
     layout: Layout,
 }
@@ -127,6 +134,8 @@ impl App {
             focused: true,
             mouse: options.mouse,
             session_id: None,
+            resumable: None,
+            sessions: Vec::new(),
             layout: view::layout(Rect::ZERO, Wanted { notice: 0, composer: 1, dialog: 0 }),
             theme: options.theme,
             depth: options.depth,
@@ -162,8 +171,9 @@ impl App {
                 .flatten()
                 .min()
         });
-        let timed =
-            [self.permissions.next_deadline(now), self.composer.next_deadline(), self.hint_until];
+        // Behind a list a question cannot take the focus, so it does not wait for a moment to.
+        let question = self.picker.is_none().then(|| self.permissions.next_deadline(now)).flatten();
+        let timed = [question, self.composer.next_deadline(), self.hint_until];
         [counters.flatten()].into_iter().chain(timed).flatten().min()
     }
 
@@ -172,7 +182,9 @@ impl App {
         if self.hint_until.is_some_and(|until| until <= now) {
             self.clear_hint();
         }
-        self.permissions.tick(now);
+        if self.picker.is_none() {
+            self.permissions.tick(now);
+        }
         self.composer.tick(now);
         true
     }
@@ -240,13 +252,13 @@ impl App {
 
     /// The session to name in the resume command; none when nothing was said.
     pub fn resumable_session(&self) -> Option<&str> {
-        (!self.transcript.is_empty()).then_some(self.session_id.as_deref()).flatten()
+        self.resumable.as_deref()
     }
 
     /// Sends a prompt, or queues it while a turn runs.
     fn submit(&mut self, text: String, effects: &mut Vec<Effect>) {
-        if *self.status.activity() == Activity::Ended {
-            return self.composer.refuse(&text, "nobody is there to answer; leave with /exit");
+        if self.has_ended() {
+            return self.composer.refuse(&text, ENDED);
         }
         self.transcript.push_user(&text, self.turn.is_some());
         if self.turn.is_some() {
@@ -274,7 +286,14 @@ impl App {
         if let Some(cancel) = &self.turn {
             effects.push(Effect::Cancel(cancel.clone()));
         }
+        // Whoever waits for an answer must not wait for the end of the program.
+        self.permissions.clear();
         effects.push(Effect::Quit);
+    }
+
+    /// Nothing can be ordered from the runtime any more.
+    fn has_ended(&self) -> bool {
+        *self.status.activity() == Activity::Ended
     }
 
     /// A word in the status line that goes away by itself.

@@ -8,8 +8,9 @@ use claw_runtime::permissions::PermissionMode;
 use claw_runtime::session::SessionEntry;
 use crossterm::event::Event;
 
-use super::{App, Effect};
+use super::{App, ENDED, Effect, HINT};
 use crate::dialog::{Picker, PickerOutcome, PickerRow, name_rows, session_rows};
+use crate::keymap::Action;
 use crate::theme::Theme;
 
 /// What is chosen.
@@ -31,18 +32,42 @@ impl App {
         event: &Event,
         effects: &mut Vec<Effect>,
     ) {
+        // A question that waits must not take the focus from under these keys.
+        self.permissions.note_typed(now);
         match picker.handle(event) {
-            PickerOutcome::Consumed | PickerOutcome::Ignored => self.picker = Some(picker),
+            PickerOutcome::Consumed => self.picker = Some(picker),
+            PickerOutcome::Ignored => {
+                self.picker = Some(picker);
+                self.act_behind_picker(now, event, effects);
+            }
             PickerOutcome::Closed => {}
-            PickerOutcome::Chosen(choice) => match choice {
-                Choice::Session(reference) => {
-                    effects.push(Effect::Send(Command::Open { reference }));
-                }
-                Choice::Mode(mode) => effects.push(Effect::Send(Command::SetMode { mode })),
-                Choice::Model(model) => effects.push(Effect::Send(Command::SetModel { model })),
-                Choice::Theme(name) => self.set_theme(now, &name),
-            },
+            PickerOutcome::Chosen(choice) => self.chosen(now, choice, effects),
         }
+    }
+
+    /// What a list leaves alone may still concern the whole screen.
+    fn act_behind_picker(&mut self, now: Instant, event: &Event, effects: &mut Vec<Effect>) {
+        if let Event::Key(key) = event
+            && let Some(action @ (Action::Suspend | Action::Redraw)) = self.keymap.action(key)
+        {
+            self.act(now, action, effects);
+        }
+    }
+
+    fn chosen(&mut self, now: Instant, choice: Choice, effects: &mut Vec<Effect>) {
+        let command = match choice {
+            Choice::Theme(name) => return self.set_theme(now, &name),
+            Choice::Session(reference) => Command::Open { reference },
+            Choice::Mode(mode) => Command::SetMode { mode },
+            Choice::Model(model) => Command::SetModel { model },
+        };
+        if self.turn.is_some() {
+            return self.hint(now, "a turn runs: choose again when it has ended", HINT);
+        }
+        if self.has_ended() {
+            return self.notice(now, NoticeLevel::Warning, ENDED);
+        }
+        effects.push(Effect::Send(command));
     }
 
     pub(super) fn pick_mode(&mut self) {

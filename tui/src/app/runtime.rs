@@ -24,15 +24,19 @@ impl App {
             TuiEvent::PermissionRetired { id, .. } => {
                 self.permissions.retire(id, now);
                 if self.permissions.is_empty() && *self.status.activity() == Activity::Asking {
-                    self.status.set_activity(now, Activity::Waiting);
+                    self.status.settle(now);
                 }
             }
             TuiEvent::UsageUpdate { report, .. } => self.status.set_usage(report),
             TuiEvent::StatusChanged { status } => self.set_status(status),
             TuiEvent::SessionOpened { view } => self.open_session(now, &view),
             TuiEvent::SessionsListed { sessions, now_ms } => {
+                let known = sessions.iter().map(|entry| (entry.id.clone(), entry.title.clone()));
+                self.sessions = known.collect();
+                self.offer_values();
                 self.pick_session(now, &sessions, now_ms);
             }
+            TuiEvent::TurnStarted { .. } => self.resumable = self.session_id.clone(),
             TuiEvent::TurnCompleted { summary } => {
                 self.turn_ended(now, summary.stop == TurnStop::Cancelled, effects);
             }
@@ -40,7 +44,7 @@ impl App {
             TuiEvent::NothingToRetry => self.turn_ended(now, false, effects),
             TuiEvent::Compacted { .. } if self.compacting => self.turn_ended(now, false, effects),
             TuiEvent::RuntimeEnded => {
-                self.turn = None;
+                self.turn_ended(now, true, effects);
                 self.status.set_activity(now, Activity::Ended);
             }
             _ => {}
@@ -54,23 +58,27 @@ impl App {
             TuiEvent::Retrying { attempt, max_attempts, wait, reason } => {
                 return self.status.retrying(now, *attempt, *max_attempts, *wait, reason);
             }
-            TuiEvent::Stalled { silent_for } => return self.status.stalled(*silent_for),
+            TuiEvent::Stalled { silent_for } => return self.status.stalled(now, *silent_for),
+            TuiEvent::ToolStarted { id, name, .. } => {
+                return self.status.tool_started(now, id, name);
+            }
+            TuiEvent::ToolEnded { id, .. } | TuiEvent::ToolResult { id, .. } => {
+                return self.status.tool_ended(now, id);
+            }
+            // The same events tell of a turn's own compaction and of one that is all there is.
+            TuiEvent::ThinkingEnded { .. }
+            | TuiEvent::Compacted { .. }
+            | TuiEvent::HookCompleted { .. }
+            | TuiEvent::HookCancelled { .. } => return self.status.settle(now),
             TuiEvent::TextDelta { .. } => Activity::Writing,
             TuiEvent::ThinkingStarted | TuiEvent::ThinkingDelta { .. } => Activity::Thinking,
-            TuiEvent::ThinkingEnded { .. }
-            | TuiEvent::ToolEnded { .. }
-            | TuiEvent::ToolResult { .. } => Activity::Waiting,
             TuiEvent::ToolUseStarted { name, .. } => Activity::Preparing(name.clone()),
-            TuiEvent::ToolStarted { name, .. } => Activity::Running(name.clone()),
             TuiEvent::PermissionRequired { .. } => Activity::Asking,
             TuiEvent::Compacting { .. } => Activity::Compacting,
             TuiEvent::HookStarted { command, .. } => Activity::Hook(command.clone()),
             _ => return,
         };
-        // While the person waits for the turn to stop, late events must not look like progress.
-        if *self.status.activity() != Activity::Stopping {
-            self.status.set_activity(now, activity);
-        }
+        self.status.progress(now, activity);
     }
 
     /// The turn is over. What waited goes next; after a stop or a failure it comes back into the
@@ -85,10 +93,7 @@ impl App {
             let waiting: Vec<String> = self.queue.drain(..).collect();
             while self.transcript.take_queued().is_some() {}
             if !waiting.is_empty() {
-                let draft = self.composer.text();
-                let kept = waiting.join("\n");
-                let text = if draft.is_empty() { kept } else { format!("{kept}\n{draft}") };
-                self.composer.set_text(&text);
+                self.composer.put_before(&waiting.join("\n"));
             }
         } else if let Some(next) = self.queue.pop_front() {
             self.start(next, effects);
@@ -96,17 +101,24 @@ impl App {
     }
 
     fn set_status(&mut self, status: RuntimeStatus) {
-        self.composer.set_vocabulary(Vocabulary {
-            models: status.models.clone(),
-            themes: Theme::names().map(str::to_owned).collect(),
-            backends: status.backends.clone(),
-            sessions: Vec::new(),
-        });
         self.status.set_runtime(status);
+        self.offer_values();
+    }
+
+    /// Tells the composer what can be completed.
+    fn offer_values(&mut self) {
+        let runtime = self.status.runtime();
+        self.composer.set_vocabulary(Vocabulary {
+            models: runtime.map(|status| status.models.clone()).unwrap_or_default(),
+            themes: Theme::names().map(str::to_owned).collect(),
+            backends: runtime.map(|status| status.backends.clone()).unwrap_or_default(),
+            sessions: self.sessions.clone(),
+        });
     }
 
     fn open_session(&mut self, now: Instant, view: &SessionView) {
         self.session_id = Some(view.id.clone());
+        self.resumable = (!view.messages.is_empty()).then(|| view.id.clone());
         self.transcript.load(view);
         self.composer.load_history(view.prompt_history.clone());
         if view.resumed && !view.messages.is_empty() {
@@ -135,6 +147,10 @@ impl App {
             self.composer.refuse(line, "wait for the end of the turn, or stop it with Esc");
             return false;
         }
+        if self.has_ended() {
+            self.composer.refuse(line, super::ENDED);
+            return false;
+        }
         let cancel = CancellationToken::new();
         self.begin(cancel.clone());
         effects.push(Effect::Send(command(cancel)));
@@ -145,5 +161,6 @@ impl App {
     pub(super) fn begin(&mut self, cancel: CancellationToken) {
         self.turn = Some(cancel);
         self.composer.set_busy(true);
+        self.status.sent();
     }
 }

@@ -8,13 +8,22 @@
 pub struct History {
     /// Oldest first.
     entries: Vec<String>,
+    /// Those that were added here rather than loaded.
+    added: Vec<String>,
     /// Which entry is shown, and the draft it took the place of.
     shown: Option<(usize, String)>,
 }
 
 impl History {
-    /// Replaces all entries. `entries` is oldest first; of equal ones the newest stays.
-    pub fn load(&mut self, entries: Vec<String>) {
+    /// Takes in the entries of another place, oldest first, for those of the place before. What was
+    /// added here stays as the newest, and when there is nothing to take in, so does everything.
+    /// Of equal entries the newest stays.
+    pub fn load(&mut self, mut entries: Vec<String>) {
+        self.settle();
+        if entries.is_empty() {
+            return;
+        }
+        entries.extend(self.added.iter().cloned());
         let mut seen = std::collections::HashSet::new();
         let mut kept: Vec<String> = entries
             .into_iter()
@@ -23,17 +32,22 @@ impl History {
             .collect();
         kept.reverse();
         self.entries = kept;
-        self.shown = None;
     }
 
     /// Adds the newest entry and stops looking.
-    pub fn push(&mut self, entry: String) {
-        self.shown = None;
+    pub fn push(&mut self, entry: &str) {
+        self.settle();
+        self.add(entry);
+    }
+
+    fn add(&mut self, entry: &str) {
         if entry.trim().is_empty() {
             return;
         }
-        self.entries.retain(|known| *known != entry);
-        self.entries.push(entry);
+        for list in [&mut self.entries, &mut self.added] {
+            list.retain(|known| known != entry);
+            list.push(entry.to_owned());
+        }
     }
 
     /// Oldest first.
@@ -70,9 +84,12 @@ impl History {
         Some(kept)
     }
 
-    /// Takes the shown entry as the draft: the next look begins at the newest again.
+    /// Takes the shown entry as the draft: the next look begins at the newest again, which is the
+    /// draft that it took the place of.
     pub fn settle(&mut self) {
-        self.shown = None;
+        if let Some((_, kept)) = self.shown.take() {
+            self.add(&kept);
+        }
     }
 
     /// The newest entry at or before `from` (counted from the newest, 0) that contains the words,
@@ -126,8 +143,34 @@ mod tests {
     fn equal_entries_are_there_once() {
         let mut history = history(&["a", "b", "a", "  ", "c", "c"]);
         assert_eq!(history.entries(), ["b", "a", "c"]);
-        history.push("b".into());
+        history.push("b");
         assert_eq!(history.entries(), ["a", "c", "b"]);
+    }
+
+    #[test]
+    fn entries_of_another_place_come_before_what_was_typed_here() {
+        let mut history = history(&["old"]);
+        history.push("mine");
+        history.load(vec!["theirs".into(), "mine".into(), "newer".into()]);
+        assert_eq!(history.entries(), ["theirs", "newer", "mine"]);
+        history.load(Vec::new());
+        assert_eq!(history.entries(), ["theirs", "newer", "mine"]);
+    }
+
+    #[test]
+    fn the_kept_draft_is_an_entry_once_another_takes_its_place() {
+        let mut settled = history(&["one"]);
+        settled.older("draft");
+        settled.settle();
+        assert_eq!(settled.entries(), ["one", "draft"]);
+        let mut sent = history(&["one"]);
+        sent.older("draft");
+        sent.push("one");
+        assert_eq!(sent.entries(), ["draft", "one"]);
+        let mut loaded = history(&["one"]);
+        loaded.older("draft");
+        loaded.load(vec!["two".into()]);
+        assert_eq!(loaded.entries(), ["two", "draft"]);
     }
 
     #[test]

@@ -237,7 +237,9 @@ impl Composer {
         let Some(candidate) = chosen.cloned() else { return self.submit() };
         self.editor.replace(&candidate.draft);
         self.edited();
-        if candidate.complete { self.submit() } else { Outcome::Consumed }
+        // With nothing to add and nothing to offer, only submitting can say what is missing.
+        let stuck = self.completion.is_none() && candidate.draft.trim_end() == typed.trim_end();
+        if candidate.complete || stuck { self.submit() } else { Outcome::Consumed }
     }
 
     /// Keys of a search; none for keys that take the match and then act on it.

@@ -166,6 +166,17 @@ impl Composer {
         self.edited();
     }
 
+    /// Puts text that was never sent in front of the draft; the caret goes to the end. A search ends.
+    pub fn put_before(&mut self, text: &str) {
+        self.end_search();
+        let draft = self.text();
+        if draft.is_empty() {
+            self.set_text(text);
+        } else {
+            self.set_text(&format!("{text}\n{draft}"));
+        }
+    }
+
     /// Inserts at the caret as if typed; nothing is folded.
     pub fn insert_str(&mut self, text: &str) {
         self.editor.insert_str(&pastes::clean(text));
@@ -211,7 +222,8 @@ impl Composer {
 
     // What the application tells
 
-    /// Earlier prompts, oldest first; their scope is the caller's choice.
+    /// Earlier prompts, oldest first; their scope is the caller's choice. What was typed in this
+    /// run stays, behind them, and without any new ones everything stays.
     pub fn load_history(&mut self, entries: Vec<String>) {
         self.history.load(entries);
         self.recalled = false;
@@ -307,7 +319,7 @@ impl Composer {
         match parse(&draft) {
             Parsed::Prompt(text) => {
                 let text = self.pastes.expand(text.trim_end());
-                self.history.push(draft);
+                self.history.push(&draft);
                 self.editor.reset();
                 self.edited();
                 ComposerOutcome::Submit(text)
@@ -322,7 +334,7 @@ impl Composer {
             }
             Parsed::Command { action, .. } => {
                 let line = draft.trim().to_owned();
-                self.history.push(line.clone());
+                self.history.push(&line);
                 self.editor.reset();
                 self.edited();
                 ComposerOutcome::Command { action, line }
@@ -340,7 +352,7 @@ impl Composer {
         let draft = self.editor.text();
         self.editor.kill_all();
         self.edited();
-        self.history.push(draft);
+        self.history.push(&draft);
     }
 
     fn show(&mut self, text: &str) {

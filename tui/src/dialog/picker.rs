@@ -2,7 +2,7 @@
 
 use claw_runtime::permissions::PermissionMode;
 use claw_runtime::session::SessionEntry;
-use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseEventKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::widgets::{Clear, Widget};
@@ -57,13 +57,21 @@ impl<T: Clone> Picker<T> {
         Self { title: title.into(), rows, filter: String::new(), shown, selected, page: 1 }
     }
 
-    /// Takes a key or a paste; a paste narrows like typing.
+    /// Takes a key, a paste or the wheel; a paste narrows like typing.
     pub fn handle(&mut self, event: &Event) -> PickerOutcome<T> {
         match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => self.key(key),
             Event::Paste(text) => {
                 let text = sanitise::single_line(text);
                 self.narrow(|filter| filter.push_str(&text));
+                PickerOutcome::Consumed
+            }
+            Event::Mouse(mouse) => {
+                match mouse.kind {
+                    MouseEventKind::ScrollUp => self.move_by(false, 1),
+                    MouseEventKind::ScrollDown => self.move_by(true, 1),
+                    _ => return PickerOutcome::Ignored,
+                }
                 PickerOutcome::Consumed
             }
             _ => PickerOutcome::Ignored,
