@@ -193,7 +193,7 @@ async fn golden_sequence_of_a_turn_with_thinking_text_two_tools_a_hook_a_denial_
             "tool started: t1 write_file in iteration 1",
             "tool ended: t1 well",
             "tool result: t1 write_file good",
-            "tool result: t2 bash denied: the person denied this call: not now",
+            "tool result: t2 bash denied: permission denied: not now",
             "text \"Done.\"",
             "message stop: EndTurn",
             "usage: 50000 in, 5 out",
@@ -267,9 +267,7 @@ async fn a_denied_tool_has_no_start_and_its_result_holds_the_reason() {
     stage.turn("go").await.unwrap();
     let lines = stage.sink.lines();
     assert!(!lines.iter().any(|line| line.starts_with("tool started")));
-    assert!(lines.contains(
-        &"tool result: t bash denied: the person denied this call: too risky".to_owned()
-    ));
+    assert!(lines.contains(&"tool result: t bash denied: permission denied: too risky".to_owned()));
     assert!(!stage.folder.path().join("marker").exists());
     let question = &stage.person.asked()[0];
     assert_eq!(question.input, r#"{"command":"touch marker"}"#);

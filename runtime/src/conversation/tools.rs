@@ -105,10 +105,10 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
                 Err(INTERRUPTED.to_owned())
             }
             PermissionPromptDecision::Deny { reason: None } => {
-                Err("the person denied this call".to_owned())
+                Err("permission denied by the person".to_owned())
             }
             PermissionPromptDecision::Deny { reason: Some(reason) } => {
-                Err(format!("the person denied this call: {reason}"))
+                Err(format!("permission denied: {reason}"))
             }
         }
     }

@@ -30,7 +30,7 @@ fn enter_denies_a_command_and_the_model_is_told() {
     claw.wait_for("denied");
     let (result, is_error) = tool_result(&api.requests()[1], "toolu_1").expect("a result");
     assert!(is_error);
-    assert!(result.contains("the person denied this call"), "{result}");
+    assert!(result.contains("permission denied by the person"), "{result}");
     assert!(!claw.workspace().join("marker").exists());
 }
 

@@ -97,6 +97,7 @@ mod tests {
         check("edit a file and show me the diff", "edit");
         check("What files are in this project?", "files");
         check("Refactor the billing module", "fallback");
+        check("write something long", "long");
         check("", "fallback");
     }
 

@@ -7,7 +7,13 @@ use claw_runtime::permissions::PermissionMode;
 
 /// A terminal for coding agents.
 #[derive(Debug, Parser)]
-#[command(name = "claw", version, about, long_about = None, args_conflicts_with_subcommands = true)]
+#[command(
+    name = "claw",
+    version,
+    about = "A terminal for coding agents",
+    long_about = None,
+    args_conflicts_with_subcommands = true
+)]
 pub struct Cli {
     #[command(subcommand)]
     command: Option<Form>,

@@ -32,9 +32,7 @@ const SHUTDOWN: Duration = Duration::from_secs(1);
 
 pub fn run(options: Options) -> Result<ExitCode> {
     let capabilities = Capabilities::from_environment(wiring::environment);
-    capabilities
-        .check_screen(stdin().is_terminal(), stdout().is_terminal())
-        .context("the full screen cannot be shown; `claw -p \"...\"` runs one turn without it")?;
+    capabilities.check_screen(stdin().is_terminal(), stdout().is_terminal())?;
     let workspace = Workspace::enter(&options.common)?;
     let theme = theme(&workspace, capabilities);
     let (sender, receiver) = inbox::channel();
