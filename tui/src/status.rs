@@ -16,6 +16,10 @@ use crate::theme::Theme;
 
 const SECOND: Duration = Duration::from_secs(1);
 
+/// How long word of silence counts: it is repeated every second, and data that is not shown (a long
+/// tool input) ends it without an event.
+const SILENCE_LASTS: Duration = Duration::from_millis(2_500);
+
 /// Characters of a reason for a retry: what can be done about it has to fit behind.
 const REASON_CHARS: usize = 40;
 
@@ -69,8 +73,8 @@ pub struct StatusLine {
     /// Since when the activity lasts; none between turns.
     since: Option<Instant>,
     retry: Option<Retry>,
-    /// Since when nothing has come.
-    silent_since: Option<Instant>,
+    /// How long nothing has come, and until when that is worth telling.
+    silence: Option<(Duration, Instant)>,
     /// Tools that run, in the order in which they began.
     tools: Vec<RunningTool>,
     /// Shown in place of the activity until something else happens.
@@ -106,7 +110,7 @@ impl StatusLine {
         }
         self.activity = activity;
         self.retry = None;
-        self.silent_since = None;
+        self.silence = None;
     }
 
     /// As [`Self::set_activity`], for what the turn does: while the person waits for it to stop,
@@ -164,13 +168,13 @@ impl StatusLine {
             at: now + wait,
             reason: sanitise::single_line(reason).chars().take(REASON_CHARS).collect(),
         });
-        self.silent_since = None;
+        self.silence = None;
     }
 
-    /// Nothing has come for so long.
+    /// Nothing has come for so long; repeated while it lasts.
     pub fn stalled(&mut self, now: Instant, silent_for: Duration) {
         if self.activity != Activity::Stopping {
-            self.silent_since = now.checked_sub(silent_for);
+            self.silence = Some((silent_for, now + SILENCE_LASTS));
         }
     }
 
@@ -185,8 +189,10 @@ impl StatusLine {
             let whole = Duration::from_secs(whole_seconds_up(left));
             return (!left.is_zero()).then(|| now + (left + SECOND).saturating_sub(whole));
         }
+        if let Some((_, until)) = self.silence.filter(|(_, until)| now < *until) {
+            return Some(until);
+        }
         let since = match self.activity {
-            _ if self.silent_since.is_some() => self.silent_since,
             Activity::Waiting
             | Activity::Thinking
             | Activity::Writing
@@ -230,9 +236,8 @@ impl StatusLine {
             );
             return (text, theme.warning);
         }
-        if let Some(since) = self.silent_since {
-            let silent = now.saturating_duration_since(since).as_secs();
-            let text = format!("no data for {silent} s · esc stops");
+        if let Some((silent_for, _)) = self.silence.filter(|(_, until)| now < *until) {
+            let text = format!("no data for {} s · esc stops", silent_for.as_secs());
             return (text, theme.warning);
         }
         let text = match &self.activity {

@@ -190,5 +190,6 @@ impl App {
 }
 
 fn is_ctrl_c(key: &KeyEvent) -> bool {
-    key.code == KeyCode::Char('c') && key.modifiers == KeyModifiers::CONTROL
+    // With Caps Lock on some terminals report the capital letter.
+    matches!(key.code, KeyCode::Char('c' | 'C')) && key.modifiers == KeyModifiers::CONTROL
 }

@@ -208,7 +208,9 @@ impl App {
         self.permissions.draw_notice(layout.notice, buf, &self.theme);
         draw_rule(layout.rule, buf, self.theme.rule);
         let caret = self.composer.draw(layout.composer, buf, &self.theme);
-        let above = Rect { height: layout.composer.y.saturating_sub(area.y), ..area };
+        // Lists lie over the conversation, never over the notice of a question.
+        let below = if layout.notice.is_empty() { layout.composer } else { layout.notice };
+        let above = Rect { height: below.y.saturating_sub(area.y), ..area };
         let completion = self.composer.completion_height(above.height);
         self.composer.draw_completion(view::bottom(above, completion), buf, &self.theme);
         self.status.draw(now, layout.status, buf, &self.theme);

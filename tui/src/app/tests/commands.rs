@@ -258,6 +258,12 @@ fn copying_takes_the_last_answer_as_it_was_written() {
     stage.end();
     assert_eq!(stage.line("/copy"), "copy It is **bold**.");
     assert_eq!(stage.key("alt+c"), "copy It is **bold**.");
+    stage.line("more");
+    stage.begin("more");
+    stage.text("clean\u{1b}]52;c;x\u{7} text");
+    stage.end();
+    let copied = stage.line("/copy");
+    assert!(!copied.contains(['\u{1b}', '\u{7}']), "{copied:?}");
 }
 
 #[test]

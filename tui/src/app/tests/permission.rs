@@ -91,6 +91,22 @@ fn a_question_takes_the_focus_600_ms_after_the_last_key() {
 }
 
 #[test]
+fn the_notice_of_a_question_is_not_covered_by_a_list() {
+    let mut stage = Stage::in_a_turn();
+    stage.wait(5_000);
+    stage.type_text("/");
+    let (_, _answer) = stage.ask("rm -r build");
+    stage.shows("bash asks for permission");
+    stage.shows("/help");
+    let mut stage = Stage::in_a_turn();
+    stage.wait(5_000);
+    stage.line("/theme");
+    let (_, _answer) = stage.ask("rm -r build");
+    stage.shows("bash asks for permission");
+    stage.shows("Theme");
+}
+
+#[test]
 fn a_letter_takes_the_focus_away_again_and_reaches_the_draft() {
     let mut stage = typing();
     let (_, mut answer) = stage.ask("ls");

@@ -98,15 +98,23 @@ fn a_long_reason_leaves_room_for_what_can_be_done() {
 }
 
 #[test]
-fn silence_is_counted_until_something_comes() {
+fn silence_is_told_until_something_comes_or_nothing_is_said_of_it_any_more() {
     let mut stage = Stage::in_a_turn();
     stage.wait(12_000);
-    stage.tell(TuiEvent::Stalled { silent_for: Duration::from_secs(10) });
-    assert_eq!(stage.activity(), "no data for 10 s · esc stops");
-    stage.wait(2_000);
-    assert_eq!(stage.activity(), "no data for 12 s · esc stops");
+    for seconds in [10, 11, 12] {
+        stage.tell(TuiEvent::Stalled { silent_for: Duration::from_secs(seconds) });
+        assert_eq!(stage.activity(), format!("no data for {seconds} s · esc stops"));
+        stage.wait(1_000);
+    }
     stage.text("word");
     assert_eq!(stage.activity(), "writing 0 s · esc stops");
+
+    // The input of a call comes without events.
+    stage.tell(TuiEvent::ToolUseStarted { id: "t".into(), name: "write_file".into() });
+    stage.tell(TuiEvent::Stalled { silent_for: Duration::from_secs(5) });
+    assert_eq!(stage.activity(), "no data for 5 s · esc stops");
+    stage.wait(3_000);
+    assert_eq!(stage.activity(), "preparing write_file 3 s · esc stops");
 }
 
 #[test]
