@@ -1,6 +1,13 @@
 //! Whole stories on the real program: a real terminal, real HTTP, real files. Each test is named
 //! after what it shows.
 
+mod commands;
+mod demo;
+mod errors;
+mod leaving;
+mod sessions;
 mod streaming;
 mod thinking;
 mod tools;
+mod typing;
+mod without_screen;

@@ -114,6 +114,9 @@ fn surplus(spec: &CommandSpec, first: &str, extra: &str) -> String {
     format!("unknown command /{first} {word}; /{first} takes one of: {}", group.join(", "))
 }
 
+/// Slips of the fingers in one word; what is further away is another word.
+const SLIPS: usize = 2;
+
 /// The known name closest to a mistyped one, when it is close enough to be worth saying.
 #[must_use]
 pub fn nearest(typed: &str) -> Option<&'static str> {
@@ -127,7 +130,7 @@ pub fn nearest(typed: &str) -> Option<&'static str> {
             let begins = name.starts_with(&typed) || typed.starts_with(name);
             (if begins { 1 } else { distance(&typed, name) }, name)
         })
-        .filter(|(distance, name)| *distance <= name.len().max(typed.len()) / 2)
+        .filter(|(distance, name)| *distance <= SLIPS.min(name.len().max(typed.len()) / 2))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
 }

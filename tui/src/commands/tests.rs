@@ -108,6 +108,8 @@ fn unknown_commands_get_a_message_with_the_nearest_name() {
         refusal("/zzzzzzzz"),
         "unknown command /zzzzzzzz; /help lists them, // begins a prompt with a slash"
     );
+    // Half the letters of another word are not a slip.
+    assert!(!refusal("/nonsense").contains("did you mean"));
 }
 
 #[test]

@@ -48,10 +48,30 @@ pub fn run(options: Options) -> Result<ExitCode> {
         TurnStop::Finished(StopReason::EndTurn | StopReason::StopSequence) => ExitCode::SUCCESS,
         TurnStop::Cancelled => ExitCode::from(130),
         stop => {
-            note(&format!("stopped early: {stop:?}"));
+            note(&early(&stop));
             ExitCode::from(3)
         }
     })
+}
+
+/// Words for a turn that did not end as the model wanted it.
+fn early(stop: &TurnStop) -> String {
+    match stop {
+        TurnStop::Finished(StopReason::MaxTokens) => {
+            "the answer reached the output limit and is cut off".to_owned()
+        }
+        TurnStop::Finished(StopReason::Refusal) => "the model refused to answer".to_owned(),
+        TurnStop::Finished(StopReason::PauseTurn) => {
+            "the model paused before it was done".to_owned()
+        }
+        TurnStop::Finished(StopReason::Other(reason)) => {
+            format!("the model stopped for a reason that is not known here: {reason}")
+        }
+        TurnStop::IterationLimit(limit) => format!("stopped after {limit} rounds of tool calls"),
+        TurnStop::Finished(_) | TurnStop::Cancelled | TurnStop::Failed => {
+            "the turn ended early".to_owned()
+        }
+    }
 }
 
 /// The prompt from the command line, or all of standard input.

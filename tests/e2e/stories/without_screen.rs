@@ -1,0 +1,97 @@
+//! `claw -p`: the answer on standard output, everything else beside it, and honest exit codes.
+
+use std::process::Output;
+
+use claw_tests::harness::Harness;
+use claw_tests::mock_api::{MessagesStream, MockApi, Reply};
+use claw_tests::story::{beside, prompts, tool_result};
+
+fn out(output: &Output) -> (Option<i32>, String, String) {
+    (
+        output.status.code(),
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    )
+}
+
+#[test]
+fn the_answer_is_all_of_standard_output() {
+    let api = MockApi::start();
+    api.push(MessagesStream::new().text(&["Hel", "lo."]).stop("end_turn", 3).reply());
+    let output = beside(&api).run_without_terminal(&["-p", "say hello"], "");
+    assert_eq!(out(&output), (Some(0), "Hello.\n".to_owned(), String::new()));
+    assert_eq!(prompts(&api.requests()[0]), ["say hello"]);
+}
+
+#[test]
+fn a_prompt_can_be_piped_in() {
+    let api = MockApi::start();
+    api.push(MessagesStream::say("Read."));
+    let output = beside(&api).run_without_terminal(&["-p"], "from a pipe\n");
+    assert_eq!(out(&output).0, Some(0));
+    assert_eq!(prompts(&api.requests()[0])[0].trim_end(), "from a pipe");
+}
+
+#[test]
+fn what_needs_permission_is_denied_and_said() {
+    let api = MockApi::start();
+    let call = MessagesStream::new().tool_use("toolu_1", "bash", r#"{"command":"touch marker"}"#);
+    api.push(call.stop("tool_use", 5).reply());
+    api.push(MessagesStream::say("Not without you."));
+    let harness = beside(&api);
+    let (code, stdout, stderr) = out(&harness.run_without_terminal(&["-p", "go"], ""));
+    assert_eq!(code, Some(0));
+    assert!(stdout.ends_with("Not without you.\n"), "{stdout}");
+    assert!(stderr.contains("bash was denied"), "{stderr}");
+    assert!(!harness.workspace().join("marker").exists());
+    let (result, is_error) = tool_result(&api.requests()[1], "toolu_1").expect("a result");
+    assert!(is_error && result.contains("nobody can be asked"), "{result}");
+}
+
+#[test]
+fn a_mode_on_the_command_line_allows() {
+    let api = MockApi::start();
+    let call = MessagesStream::new().tool_use("toolu_1", "bash", r#"{"command":"touch marker"}"#);
+    api.push(call.stop("tool_use", 5).reply());
+    api.push(MessagesStream::say("Done."));
+    let harness = beside(&api);
+    let arguments = ["-p", "go", "--permission-mode", "danger-full-access"];
+    assert_eq!(out(&harness.run_without_terminal(&arguments, "")).0, Some(0));
+    assert!(harness.workspace().join("marker").exists());
+}
+
+#[test]
+fn failures_have_codes_of_their_own() {
+    let api = MockApi::start();
+    api.push(Reply::error(401, "authentication_error", "invalid x-api-key"));
+    let (code, stdout, stderr) = out(&beside(&api).run_without_terminal(&["-p", "go"], ""));
+    assert_eq!((code, stdout.as_str()), (Some(1), ""));
+    assert!(stderr.contains("Check ANTHROPIC_API_KEY"), "{stderr}");
+
+    api.push(MessagesStream::new().text(&["Cut"]).stop("max_tokens", 3).reply());
+    let (code, stdout, stderr) = out(&beside(&api).run_without_terminal(&["-p", "go"], ""));
+    assert_eq!((code, stdout.as_str()), (Some(3), "Cut\n"));
+    assert!(stderr.contains("output limit"), "{stderr}");
+
+    let (code, _, stderr) = out(&beside(&api).run_without_terminal(&["-p"], "  \n"));
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains("the prompt is empty"), "{stderr}");
+
+    let (code, ..) = out(&beside(&api).run_without_terminal(&["--no-such-option"], ""));
+    assert_eq!(code, Some(2));
+}
+
+#[test]
+fn without_a_terminal_the_full_screen_says_so_and_names_the_plain_form() {
+    let (code, stdout, stderr) = out(&Harness::new().run_without_terminal(&["tui"], ""));
+    assert_eq!((code, stdout.as_str()), (Some(1), ""));
+    assert!(stderr.contains("terminal") && stderr.contains("claw -p"), "{stderr}");
+}
+
+#[test]
+fn a_missing_key_is_named() {
+    let arguments = ["-p", "go", "--backend", "anthropic"];
+    let (code, _, stderr) = out(&Harness::new().run_without_terminal(&arguments, ""));
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains("ANTHROPIC_API_KEY is not set"), "{stderr}");
+}
