@@ -54,15 +54,13 @@ fn a_session_that_is_open_elsewhere_is_refused_with_a_way_out() {
     let id = session_id(&mut first);
     let mut second = first.again().arg("--resume").arg(id.as_str()).start();
     second.wait_for("is open in another process");
-    // Nothing that is typed is lost, and leaving works.
-    second.say("hello");
-    second.wait_for("❯ hello");
-    second.send(CTRL_C);
-    second.wait_for("put aside");
-    second.send([CTRL_C, CTRL_C].concat());
-    second.wait_back();
-    // The first one goes on.
+    second.wait_for("A new session was begun instead");
+    // Both go on, each in its own session.
+    talk(&api, &mut second, "hello", "Answer elsewhere.");
     talk(&api, &mut first, "two", "Answer two.");
+    let requests = api.requests();
+    assert_eq!(prompts(&requests[1]), ["hello"]);
+    assert_eq!(prompts(&requests[2]), ["one", "two"]);
 }
 
 #[test]
