@@ -199,11 +199,10 @@ impl App {
         self.lay_out(area);
         let layout = self.layout;
         let buf = frame.buffer_mut();
-        if self.transcript.is_empty() {
-            self.draw_welcome(layout.transcript, buf);
-        } else {
-            self.transcript.draw(now, layout.transcript, buf);
-            self.draw_new_lines_marker(layout.transcript, buf);
+        let conversation = self.draw_welcome(layout.transcript, buf);
+        if !self.transcript.is_empty() {
+            self.transcript.draw(now, conversation, buf);
+            self.draw_new_lines_marker(conversation, buf);
         }
         self.permissions.draw_notice(layout.notice, buf, &self.theme);
         draw_rule(layout.rule, buf, self.theme.rule);

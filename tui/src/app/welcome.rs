@@ -1,4 +1,4 @@
-//! What an empty conversation shows: what answers, and how to begin.
+//! What a conversation shows in which nothing was said yet: what answers, and how to begin.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -11,16 +11,32 @@ use crate::sanitise;
 /// Columns of text at most: longer lines are hard to read.
 const COLUMNS: u16 = 76;
 
+/// Rows for notices below it at least.
+const NOTICE_ROWS: u16 = 4;
+
 impl App {
-    /// Draws the welcome at the top of the area.
-    pub(super) fn draw_welcome(&self, area: Rect, buf: &mut Buffer) {
-        let lines = self.welcome();
-        let area = Rect {
+    /// Draws the welcome at the top of the area while nothing was said, and returns what is left
+    /// below it. Notices about the start do not take its place, unless both do not fit.
+    pub(super) fn draw_welcome(&self, area: Rect, buf: &mut Buffer) -> Rect {
+        if !self.transcript.has_only_notices() {
+            return area;
+        }
+        let column = Rect {
             x: area.x + 1.min(area.width),
             width: area.width.saturating_sub(2).min(COLUMNS),
             ..area
         };
-        Paragraph::new(lines).wrap(Wrap { trim: false }).render(area, buf);
+        let welcome = Paragraph::new(self.welcome()).wrap(Wrap { trim: false });
+        let mut drawn = Buffer::empty(column);
+        (&welcome).render(column, &mut drawn);
+        let rows = column.rows().zip(1..).filter(|(row, _)| !is_blank(*row, &drawn));
+        let taken = rows.map(|(_, count)| count).last().unwrap_or(0) + 1;
+        if !self.transcript.is_empty() && taken + NOTICE_ROWS > area.height {
+            return area;
+        }
+        welcome.render(column, buf);
+        let taken = taken.min(area.height);
+        Rect { y: area.y + taken, height: area.height - taken, ..area }
     }
 
     fn welcome(&self) -> Vec<Line<'static>> {
@@ -61,4 +77,8 @@ impl App {
         }
         lines
     }
+}
+
+fn is_blank(row: Rect, buf: &Buffer) -> bool {
+    row.positions().all(|at| buf[at].symbol() == " ")
 }

@@ -122,6 +122,11 @@ impl Transcript {
         self.cells.is_empty()
     }
 
+    /// True while nothing was said: there are notices at most.
+    pub fn has_only_notices(&self) -> bool {
+        self.cells.iter().all(|cell| matches!(cell.content, Content::Notice { .. }))
+    }
+
     /// Draws what is visible into `area`.
     pub fn draw(&mut self, now: Instant, area: Rect, buf: &mut Buffer) {
         self.view.draw(&mut self.cells, now, area, buf);

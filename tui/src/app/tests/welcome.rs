@@ -47,6 +47,30 @@ fn the_welcome_goes_with_the_first_prompt_and_comes_with_a_fresh_session() {
 }
 
 #[test]
+fn a_warning_at_the_start_stands_below_the_welcome() {
+    let mut stage = Stage::new();
+    stage.tell(TuiEvent::warning("settings.json has an unknown key"));
+    stage.shows("claude-x answers");
+    stage.shows("settings.json has an unknown key");
+    // With many of them there is no room for both.
+    for n in 0..20 {
+        stage.tell(TuiEvent::warning(format!("warning {n}")));
+    }
+    stage.shows("warning 19");
+    let mut small = Stage::new().sized(80, 10);
+    small.tell(TuiEvent::warning("settings.json has an unknown key"));
+    small.shows("settings.json has an unknown key");
+    small.lacks("claude-x answers");
+}
+
+#[test]
+fn help_has_the_whole_screen() {
+    let mut stage = Stage::new();
+    stage.line("/help");
+    stage.lacks("claude-x answers");
+}
+
+#[test]
 fn a_note_from_outside_is_cleaned() {
     let mut stage = Stage::new();
     let mut status = runtime_status();
