@@ -6,7 +6,7 @@ use claw_runtime::driver::{Command, ReportTopic};
 use claw_runtime::{NoticeLevel, TuiEvent};
 
 use super::{App, Effect};
-use crate::commands::{self, CommandAction};
+use crate::commands::{self, CommandAction, Parsed};
 use crate::keymap::Action;
 use crate::sanitise;
 use crate::theme::Theme;
@@ -87,9 +87,11 @@ impl App {
     fn show_history(&mut self, now: Instant, count: usize) {
         let history = self.composer.history();
         let mut markdown = String::new();
-        for prompt in history.iter().rev().take(count).rev() {
-            let first = sanitise::single_line(prompt.lines().next().unwrap_or_default());
-            markdown.push_str(&format!("- {first}\n"));
+        let is_prompt = |line: &&String| matches!(commands::parse(line), Parsed::Prompt(_));
+        let last: Vec<&String> = history.iter().filter(is_prompt).rev().take(count).collect();
+        for prompt in last.into_iter().rev() {
+            let first = sanitise::single_line(prompt.trim().lines().next().unwrap_or_default());
+            markdown.push_str(&format!("- {}\n", literal(&first)));
         }
         if markdown.is_empty() {
             markdown.push_str("There is no prompt yet.\n");
@@ -113,4 +115,16 @@ impl App {
         let text = format!("There is no theme \"{name}\"; one of {}.", known.join(", "));
         self.notice(now, NoticeLevel::Warning, &text);
     }
+}
+
+/// Text as markdown that shows it as it is.
+fn literal(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_ascii_punctuation() {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
 }

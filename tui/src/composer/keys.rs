@@ -206,7 +206,7 @@ impl Composer {
     fn completion_key(&mut self, code: KeyCode, modifiers: KeyModifiers) -> Option<Outcome> {
         let list = self.completion.as_mut()?;
         match (code, modifiers) {
-            (KeyCode::Up, NONE) => list.up(),
+            (KeyCode::Up, NONE) | (KeyCode::Char('p'), CTRL) => list.up(),
             (KeyCode::Down, NONE) | (KeyCode::Char('n'), CTRL) => list.down(),
             (KeyCode::Esc, NONE) => {
                 self.completion = None;

@@ -242,13 +242,19 @@ fn a_backend_without_a_list_of_models_takes_any_name() {
 }
 
 #[test]
-fn the_history_shows_what_was_asked() {
+fn the_history_shows_the_last_prompts_as_they_were_typed() {
     let mut stage = Stage::new();
-    stage.line("first question");
-    stage.begin("first question");
-    stage.end();
-    stage.line("/history 5");
-    stage.shows("• first question");
+    let asked = ["first", "1. is `a_b_c` *really* <b>it</b> | [x](y)?", "third"];
+    for prompt in asked {
+        stage.line(prompt);
+        stage.begin(prompt);
+        stage.end();
+    }
+    stage.line("/history 2");
+    stage.shows("• 1. is `a_b_c` *really* <b>it</b> | [x](y)?\n• third");
+    stage.lacks("• first");
+    stage.line("/history 1");
+    stage.lacks("• /history");
 }
 
 #[test]

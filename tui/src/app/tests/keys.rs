@@ -129,6 +129,17 @@ fn ctrl_p_switches_the_backend() {
 }
 
 #[test]
+fn ctrl_p_in_the_list_of_commands_goes_up_as_ctrl_n_goes_down() {
+    let mut stage = Stage::new();
+    stage.type_text("/");
+    let first = stage.screen();
+    stage.key("ctrl+n");
+    assert_ne!(stage.screen(), first);
+    assert_eq!(stage.key("ctrl+p"), "");
+    assert_eq!(stage.screen(), first);
+}
+
+#[test]
 fn ctrl_t_says_that_there_are_no_workers() {
     let mut stage = Stage::new();
     assert_eq!(stage.key("ctrl+t"), "");

@@ -52,7 +52,7 @@ fn a_warning_at_the_start_stands_below_the_welcome() {
     stage.tell(TuiEvent::warning("settings.json has an unknown key"));
     stage.shows("claude-x answers");
     stage.shows("settings.json has an unknown key");
-    // With many of them there is no room for both.
+    // Of many the newest are shown.
     for n in 0..20 {
         stage.tell(TuiEvent::warning(format!("warning {n}")));
     }
