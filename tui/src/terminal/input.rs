@@ -20,8 +20,12 @@ use crate::inbox::{Inbox, InboxSender, Signal};
 /// How long a pause waits for the thread to let go. It only fails to when half an escape sequence
 /// was typed and the rest does not come.
 const PAUSE_LIMIT: Duration = Duration::from_millis(200);
-/// How long the reader looks for the rest of what is already there. Zero would not look at all.
+/// How long the reader looks for the rest of a sequence that has begun.
 const READ_LIMIT: Duration = Duration::from_millis(1);
+/// How long the reader looks for events that came together with the one before. Zero would not look
+/// at all, and the library turns in circles for as long as this is: a longer look after every key
+/// costs more than all the rest of that key.
+const GLANCE: Duration = Duration::from_micros(20);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wish {
@@ -134,14 +138,22 @@ impl Reader {
     /// Hands over what is there, then returns. Sizes come from the signal thread, which also sees
     /// them while nothing is typed.
     fn read_events(&self) -> io::Result<()> {
-        while self.shared.lock().0 == Wish::Read && event::poll(READ_LIMIT)? {
+        let mut there = event::poll(READ_LIMIT)?;
+        while there && self.shared.lock().0 == Wish::Read {
             match event::read()? {
                 Event::Resize(..) => {}
                 event => self.inbox.send(Inbox::Terminal(event)),
             }
+            there = came_along()?;
         }
         Ok(())
     }
+}
+
+/// Whether more events came together with the one before. Looks twice, because a thread that is put
+/// aside at the start of a look has not looked.
+fn came_along() -> io::Result<bool> {
+    Ok(event::poll(GLANCE)? || event::poll(GLANCE)?)
 }
 
 fn await_input(tty: BorrowedFd<'_>, woken: BorrowedFd<'_>) -> io::Result<Awaited> {
