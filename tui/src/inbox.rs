@@ -46,8 +46,19 @@ struct Queue {
     entries: VecDeque<Inbox>,
     /// Weight of the runtime's entries in bytes; see [`weight`].
     waiting_bytes: usize,
+    /// Entries that nobody may keep waiting; see [`is_pressing`].
+    pressing: usize,
+    /// The receiver sleeps until its deadline and lets all other entries gather.
+    gathering: bool,
     /// Nobody will take anything any more.
     closed: bool,
+}
+
+impl Queue {
+    /// Something is there that cannot wait for the next frame.
+    fn may_not_wait(&self, limit: usize) -> bool {
+        self.pressing > 0 || self.waiting_bytes >= limit
+    }
 }
 
 #[derive(Debug)]
@@ -112,10 +123,13 @@ impl InboxSender {
             Some(last) => merge(last, event),
             None => Some(event),
         };
+        queue.pressing += usize::from(left.as_ref().is_some_and(is_pressing));
         queue.entries.extend(left);
+        let wake = if queue.gathering { queue.may_not_wait(self.0.limit) } else { was_empty };
         drop(queue);
-        // The receiver takes everything that waits, so it only sleeps on an empty queue.
-        if was_empty {
+        // The receiver takes everything that waits, so it only sleeps on an empty queue, or on one
+        // that it lets fill.
+        if wake {
             self.0.arrived.notify_one();
         }
     }
@@ -155,6 +169,24 @@ impl InboxReceiver {
         }
     }
 
+    /// Waits for the deadline and lets what the runtime says gather meanwhile: a frame is due then
+    /// anyway, and to be woken for every piece of a fast stream would cost more than the pieces.
+    /// What the terminal or a signal says, and a queue that is full, end the wait at once.
+    pub fn recv_gathered(&self, deadline: Instant) -> Option<Inbox> {
+        let mut queue = self.0.lock();
+        while !queue.may_not_wait(self.0.limit) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            queue.gathering = true;
+            let waited = self.0.arrived.wait_timeout(queue, left);
+            queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+            queue.gathering = false;
+        }
+        self.take(&mut queue)
+    }
+
     /// What is there now, without waiting.
     pub fn try_recv(&self) -> Option<Inbox> {
         let mut queue = self.0.lock();
@@ -165,6 +197,7 @@ impl InboxReceiver {
         let event = queue.entries.pop_front()?;
         let was_full = queue.waiting_bytes >= self.0.limit;
         queue.waiting_bytes -= weight(&event);
+        queue.pressing -= usize::from(is_pressing(&event));
         if was_full && queue.waiting_bytes < self.0.limit {
             self.0.taken.notify_all();
         }
@@ -179,6 +212,7 @@ impl Drop for InboxReceiver {
         // Dropping a question denies it: whoever waits for an answer goes on.
         let left = std::mem::take(&mut queue.entries);
         queue.waiting_bytes = 0;
+        queue.pressing = 0;
         drop(queue);
         drop(left);
         self.0.taken.notify_all();
@@ -201,6 +235,11 @@ fn weight(event: &Inbox) -> usize {
         Inbox::Runtime(_) => 256,
         Inbox::Terminal(_) | Inbox::Signal(_) | Inbox::Wake => 0,
     }
+}
+
+/// What the person or the system does is never kept waiting for a frame.
+fn is_pressing(event: &Inbox) -> bool {
+    matches!(event, Inbox::Terminal(_) | Inbox::Signal(_))
 }
 
 /// Appends `next` to `last` where they are pieces of one thing; otherwise gives `next` back.
@@ -397,6 +436,39 @@ mod tests {
         sender.send(Inbox::Signal(Signal::Continued));
         let woken = sleeper.join().unwrap();
         assert!(matches!(woken, Some(Inbox::Signal(Signal::Continued))));
+    }
+
+    #[test]
+    fn pieces_gather_until_the_deadline_and_a_key_ends_the_wait() {
+        let (sender, receiver) = channel();
+        sender.sink().emit(text("a"));
+        assert!(receiver.recv_gathered(Instant::now()).is_some());
+        assert!(receiver.recv_gathered(Instant::now()).is_none());
+        let sleeper = thread::spawn(move || {
+            // The deadline is out of reach: only a key can end this in time.
+            let first = receiver.recv_gathered(Instant::now() + SOON * 30);
+            (format!("{first:?}"), drain(&receiver))
+        });
+        sender.sink().emit(text("b"));
+        sender.send(Inbox::Wake);
+        sender.sink().emit(text("c"));
+        sender.send(Inbox::Terminal(Event::FocusGained));
+        let (first, _) = sleeper.join().unwrap();
+        assert!(first.contains("TextDelta { text: \"b\" }"), "{first}");
+    }
+
+    #[test]
+    fn a_full_queue_does_not_gather() {
+        let (sender, receiver) = channel_with_limit(4);
+        let sleeper = thread::spawn(move || {
+            let first = receiver.recv_gathered(Instant::now() + SOON * 30);
+            (first.is_some(), receiver)
+        });
+        sender.sink().emit(text("full!"));
+        sender.sink().emit(text("waits for room"));
+        let (came, receiver) = sleeper.join().unwrap();
+        assert!(came);
+        assert!(receiver.recv_deadline(Some(Instant::now() + SOON)).is_some());
     }
 
     proptest! {

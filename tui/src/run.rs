@@ -75,7 +75,10 @@ fn turn_events_into_frames(
     loop {
         let now = Instant::now();
         let deadline = clock.deadline().into_iter().chain(app.next_deadline(now)).min();
-        let mut next = inbox.recv_deadline(deadline);
+        let mut next = match deadline {
+            Some(deadline) if clock.deadline().is_some() => inbox.recv_gathered(deadline),
+            _ => inbox.recv_deadline(deadline),
+        };
         let now = Instant::now();
         // Everything that waits is taken before a frame is drawn for it, but a source that never
         // pauses must not keep the screen from being drawn.

@@ -7,6 +7,7 @@
 use std::error::Error as _;
 use std::future::Future;
 use std::io::ErrorKind;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -14,7 +15,8 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use sse_stream::{Sse, SseByteStream};
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep};
+use tokio_util::sync::WaitForCancellationFuture;
 
 use super::CutCause;
 use super::transport::{Timing, innermost};
@@ -36,12 +38,24 @@ pub(super) struct Silence<'a> {
     cx: &'a TurnContext,
     since: Instant,
     next_notice: Instant,
+    /// One timer and one registration for all waits: an answer has a wait for every token. The
+    /// timer may go off too early, and is then set again.
+    alarm: Pin<Box<Sleep>>,
+    cancelled: Pin<Box<WaitForCancellationFuture<'a>>>,
 }
 
 impl<'a> Silence<'a> {
     pub fn start(timing: &'a Timing, cx: &'a TurnContext) -> Self {
         let since = Instant::now();
-        Self { timing, cx, since, next_notice: since + timing.stall_notice_after }
+        let next_notice = since + timing.stall_notice_after;
+        Self {
+            timing,
+            cx,
+            since,
+            next_notice,
+            alarm: Box::pin(tokio::time::sleep_until(next_notice)),
+            cancelled: Box::pin(cx.cancel.cancelled()),
+        }
     }
 
     /// Something arrived: silence starts anew.
@@ -53,22 +67,32 @@ impl<'a> Silence<'a> {
     /// Waits for `future`, tells of silence, and gives up when it has lasted too long.
     pub async fn wait<T>(&mut self, future: impl Future<Output = T>) -> Waited<T> {
         let end = self.since + self.timing.idle_timeout;
-        // A flood of keep-alives is always ready, and must not hold this off.
-        if Instant::now() >= end {
-            return Waited::Idle(self.timing.idle_timeout);
-        }
         tokio::pin!(future);
         loop {
-            // What has come already is taken before any timer is set: a fast stream sets none.
+            // A wait for cancelling that has ended cannot be asked again.
+            if self.cx.cancel.is_cancelled() {
+                return Waited::Cancelled;
+            }
+            // A flood of keep-alives is always ready, and must not hold this off.
+            if Instant::now() >= end {
+                return Waited::Idle(self.timing.idle_timeout);
+            }
+            let due = self.next_notice.min(end);
+            if self.alarm.is_elapsed() || self.alarm.deadline() > due {
+                self.alarm.as_mut().reset(due);
+            }
+            // What has come already is taken before the time is looked at.
             tokio::select! {
                 biased;
-                () = self.cx.cancel.cancelled() => return Waited::Cancelled,
+                () = &mut self.cancelled => return Waited::Cancelled,
                 came = &mut future => return Waited::Came(came),
-                () = tokio::time::sleep_until(end) => return Waited::Idle(self.timing.idle_timeout),
-                () = tokio::time::sleep_until(self.next_notice) => {}
+                () = &mut self.alarm => {}
             }
-            self.cx.sink.emit(TuiEvent::Stalled { silent_for: self.since.elapsed() });
-            self.next_notice = Instant::now() + self.timing.stall_notice_every;
+            let now = Instant::now();
+            if now >= self.next_notice && now < end {
+                self.cx.sink.emit(TuiEvent::Stalled { silent_for: now - self.since });
+                self.next_notice = now + self.timing.stall_notice_every;
+            }
         }
     }
 }
