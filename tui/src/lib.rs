@@ -15,6 +15,7 @@ pub mod inbox;
 pub mod keymap;
 pub mod link;
 pub mod markdown;
+mod numbers;
 pub mod run;
 pub mod sanitise;
 pub mod status;
@@ -22,3 +23,6 @@ pub mod terminal;
 pub mod theme;
 pub mod transcript;
 pub mod view;
+
+#[cfg(test)]
+mod testing;

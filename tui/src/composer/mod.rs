@@ -24,8 +24,6 @@ use history::{History, Search};
 use layout::Layout;
 use pastes::Pastes;
 
-pub use pastes::thousands;
-
 /// How long the first Ctrl+C on an empty draft waits for the second.
 pub const QUIT_WINDOW: Duration = Duration::from_secs(2);
 

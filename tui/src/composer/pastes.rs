@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use crate::numbers::grouped;
+
 /// A paste of this many lines or more is folded.
 const FOLD_LINES: usize = 10;
 /// So is one of more characters than this.
@@ -44,9 +46,9 @@ impl Pastes {
         }
         let number = self.items.len() + 1;
         let label = if line_count > 1 {
-            format!("{OPENING}{} lines #{number}]", thousands(line_count))
+            format!("{OPENING}{} lines #{number}]", grouped(line_count))
         } else {
-            format!("{OPENING}{} characters #{number}]", thousands(char_count))
+            format!("{OPENING}{} characters #{number}]", grouped(char_count))
         };
         self.items.push(Paste { label: label.clone(), text: text.to_owned() });
         label
@@ -110,19 +112,6 @@ fn skip_sequence(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     }
     while chars.next_if(|c| (' '..='?').contains(c)).is_some() {}
     chars.next_if(|c| ('@'..='~').contains(c));
-}
-
-/// `5000` as `5,000`.
-pub fn thousands(number: usize) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 #[cfg(test)]

@@ -394,5 +394,4 @@ impl PermissionDialog {
 }
 
 #[cfg(test)]
-#[path = "permission_tests.rs"]
 mod tests;

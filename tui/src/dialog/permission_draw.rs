@@ -9,6 +9,7 @@ use unicode_width::UnicodeWidthStr;
 use super::body::Kind;
 use super::frame::{self, put};
 use super::permission::{Choice, PermissionDialog};
+use crate::numbers::grouped;
 use crate::sanitise;
 use crate::theme::Theme;
 
@@ -198,7 +199,7 @@ impl PermissionDialog {
         let below = rows.saturating_sub(end);
         let lines = |count: usize| {
             let noun = if count == 1 { "line" } else { "lines" };
-            format!("{} more {noun}", crate::composer::thousands(count))
+            format!("{} more {noun}", grouped(count))
         };
         match (self.scroll, below) {
             (0, 0) => None,

@@ -284,5 +284,4 @@ pub fn size(bytes: u64) -> String {
 }
 
 #[cfg(test)]
-#[path = "picker_tests.rs"]
-pub mod tests;
+mod tests;

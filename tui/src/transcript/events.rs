@@ -8,9 +8,10 @@ use claw_runtime::{CompactionCause, NoticeLevel, RuntimeError, TuiEvent, TurnSto
 use super::answer::Answer;
 use super::cell::Content;
 use super::source::Source;
-use super::thinking::{Thinking, grouped};
+use super::thinking::Thinking;
 use super::tool::Tool;
 use super::{INTERRUPTED_MARK, Transcript};
+use crate::numbers::grouped;
 use crate::sanitise;
 
 impl Transcript {

@@ -6,7 +6,7 @@ use claw_runtime::tools::{TodoStatus, ToolFacts};
 use serde_json::{Map, Value};
 use unicode_width::UnicodeWidthStr;
 
-use super::thinking::grouped;
+use crate::numbers::grouped;
 use crate::sanitise;
 
 /// Input fields that say best what a call is about, best first.

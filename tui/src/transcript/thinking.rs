@@ -7,6 +7,7 @@ use ratatui::text::{Line, Span};
 use super::cell::{Env, marked};
 use super::source::Source;
 use crate::markdown::wrap::{Margins, wrap_words};
+use crate::numbers::grouped;
 use crate::sanitise::Sanitiser;
 
 /// Lines of live thinking on the screen.
@@ -114,17 +115,4 @@ fn tail(text: &str, width: usize) -> &str {
     }
     let cut = &text[at..];
     cut.split_once('\n').map_or(cut, |(_, rest)| if rest.trim().is_empty() { cut } else { rest })
-}
-
-/// A number with thousands separated, as people read it.
-pub fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }

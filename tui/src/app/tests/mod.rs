@@ -32,6 +32,7 @@ use tokio::sync::oneshot::Receiver;
 
 use super::*;
 use crate::markdown::PlainCode;
+use crate::testing::{key, shown, summary};
 
 /// An application with a clock and a screen of its own.
 struct Stage {
@@ -81,8 +82,8 @@ impl Stage {
     }
 
     /// A key as one writes it: `ctrl+c`, `pageup`, `x`.
-    fn key(&mut self, key: &str) -> String {
-        self.update(Inbox::Terminal(press(key)))
+    fn key(&mut self, name: &str) -> String {
+        self.update(Inbox::Terminal(Event::Key(key(name))))
     }
 
     fn type_text(&mut self, text: &str) {
@@ -192,14 +193,7 @@ impl Stage {
         let now = self.now;
         let app = &mut self.app;
         self.terminal.draw(|frame| app.draw(now, frame)).unwrap();
-        let buffer = self.terminal.backend().buffer();
-        let area = buffer.area;
-        let rows = (area.top()..area.bottom()).map(|y| {
-            let row: String =
-                (area.left()..area.right()).map(|x| buffer[(x, y)].symbol()).collect();
-            row.trim_end().to_owned()
-        });
-        rows.collect::<Vec<_>>().join("\n")
+        shown(self.terminal.backend().buffer(), None)
     }
 
     /// The last rows.
@@ -310,55 +304,6 @@ fn entry(id: &str, title: &str) -> SessionEntry {
 fn listed(entries: &[(&str, &str)]) -> TuiEvent {
     let sessions = entries.iter().map(|(id, title)| entry(id, title)).collect();
     TuiEvent::SessionsListed { sessions, now_ms: 3_600_000 }
-}
-
-fn summary(stop: TurnStop) -> TurnSummary {
-    TurnSummary {
-        stop,
-        text: String::new(),
-        tool_calls: 0,
-        iterations: 1,
-        usage: TokenUsage::default(),
-        auto_compaction: None,
-    }
-}
-
-fn press(key: &str) -> Event {
-    let mut modifiers = KeyModifiers::NONE;
-    let mut rest = key;
-    for (name, modifier) in [
-        ("ctrl+", KeyModifiers::CONTROL),
-        ("alt+", KeyModifiers::ALT),
-        ("shift+", KeyModifiers::SHIFT),
-    ] {
-        if let Some(tail) = rest.strip_prefix(name) {
-            modifiers |= modifier;
-            rest = tail;
-        }
-    }
-    let code = match rest {
-        "enter" => KeyCode::Enter,
-        "esc" => KeyCode::Esc,
-        "tab" => KeyCode::Tab,
-        "up" => KeyCode::Up,
-        "down" => KeyCode::Down,
-        "home" => KeyCode::Home,
-        "end" => KeyCode::End,
-        "pageup" => KeyCode::PageUp,
-        "pagedown" => KeyCode::PageDown,
-        "backspace" => KeyCode::Backspace,
-        "f1" => KeyCode::F(1),
-        "f2" => KeyCode::F(2),
-        "f6" => KeyCode::F(6),
-        one => {
-            let mut chars = one.chars();
-            match (chars.next(), chars.next()) {
-                (Some(c), None) => KeyCode::Char(c),
-                _ => panic!("no key: {key}"),
-            }
-        }
-    };
-    Event::Key(KeyEvent::new(code, modifiers))
 }
 
 /// Effects as a reader says them.

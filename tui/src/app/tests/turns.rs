@@ -155,8 +155,8 @@ fn leaving_cancels_the_turn() {
 fn the_cancel_effect_stops_the_turn_that_was_sent() {
     let mut stage = Stage::new();
     stage.type_text("hello");
-    let sent = stage.app.update(stage.now, Inbox::Terminal(press("enter")));
-    let stopped = stage.app.update(stage.now, Inbox::Terminal(press("esc")));
+    let sent = stage.app.update(stage.now, Inbox::Terminal(Event::Key(key("enter"))));
+    let stopped = stage.app.update(stage.now, Inbox::Terminal(Event::Key(key("esc"))));
     let [Effect::Send(Command::Submit { cancel: sent, .. })] = sent.as_slice() else {
         panic!("{sent:?}");
     };

@@ -5,31 +5,7 @@ use std::path::PathBuf;
 use claw_runtime::session::SessionFork;
 
 use super::*;
-
-/// The buffer as text, `‸` where the cursor is, trailing spaces cut.
-pub fn shown(buf: &Buffer, caret: Option<Position>) -> String {
-    let area = *buf.area();
-    let mut out = String::new();
-    for y in area.top()..area.bottom() {
-        let mut line = String::new();
-        let mut skip = 0;
-        for x in area.left()..area.right() {
-            if caret == Some(Position::new(x, y)) {
-                line.push('‸');
-            }
-            if skip > 0 {
-                skip -= 1;
-                continue;
-            }
-            let symbol = buf[(x, y)].symbol();
-            skip = symbol.width().saturating_sub(1);
-            line.push_str(symbol);
-        }
-        out.push_str(line.trim_end());
-        out.push('\n');
-    }
-    out
-}
+use crate::testing::shown;
 
 fn screen<T: Clone>(picker: &mut Picker<T>, width: u16, height: u16) -> String {
     let area = Rect::new(0, 0, width, height);
