@@ -3,8 +3,8 @@
 //! Each run has a home and a workspace of its own and none of the caller's credentials. Waiting
 //! means waiting for output, bounded by [`PATIENCE`]; a wait that fails shows the screen.
 
-#![allow(clippy::expect_used, reason = "support code fails the test that uses it by panicking")]
-#![allow(clippy::missing_panics_doc, reason = "panicking is how a test fails")]
+#![expect(clippy::expect_used, reason = "support code fails the test that uses it by panicking")]
+#![expect(clippy::missing_panics_doc, reason = "panicking is how a test fails")]
 
 use std::ffi::OsString;
 use std::fmt::Write as _;

@@ -1,8 +1,8 @@
 //! Whole stories: the real program on its terminal, talking to a [`MockApi`], driven as a person
 //! would.
 
-#![allow(clippy::expect_used, reason = "support code fails the test that uses it by panicking")]
-#![allow(clippy::missing_panics_doc, reason = "panicking is how a test fails")]
+#![expect(clippy::expect_used, reason = "support code fails the test that uses it by panicking")]
+#![expect(clippy::missing_panics_doc, reason = "panicking is how a test fails")]
 
 use std::path::{Path, PathBuf};
 

@@ -50,7 +50,11 @@ fn line(text: &str) {
 fn report(name: &str, mut times: Vec<Duration>) {
     times.sort();
     let at = |share: f64| {
-        #[allow(clippy::cast_precision_loss, clippy::cast_sign_loss)] // A share of a few thousand.
+        #[expect(
+            clippy::cast_precision_loss,
+            clippy::cast_sign_loss,
+            reason = "a share of a few thousand"
+        )]
         let index = ((times.len() - 1) as f64 * share) as usize;
         times[index]
     };

@@ -19,7 +19,10 @@ pub const MAX_WAITING_BYTES: usize = 8 * 1024 * 1024;
 
 /// One thing that happened.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant)] // a box would cost every delta an allocation to spare nothing
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a box would cost every delta an allocation to spare nothing"
+)]
 pub enum Inbox {
     /// Key, mouse, paste, focus, resize.
     Terminal(Event),

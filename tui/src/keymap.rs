@@ -281,12 +281,6 @@ impl Keymap {
         self.entries.iter().find(|(known, _)| *known == key).map(|(_, action)| *action)
     }
 
-    /// The first key of an action, for hints.
-    #[must_use]
-    pub fn key_of(&self, action: Action) -> Option<Key> {
-        self.entries.iter().find(|(_, known)| *known == action).map(|(key, _)| *key)
-    }
-
     /// Keys and what they do, in the order of the table.
     #[must_use]
     pub fn help(&self) -> Vec<(String, &'static str)> {

@@ -1,7 +1,7 @@
 //! The program's arguments, from outside. That this file exists also makes `cargo test --workspace`
 //! build the program.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::process::{Command, Output, Stdio};
 

@@ -7,8 +7,8 @@ use std::fmt;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use reqwest::Url;
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, Request, Url};
 
 use super::ApiError;
 use crate::redact::Redactor;
@@ -141,10 +141,6 @@ impl Endpoint {
         Ok(Self { url, credential, variable, redactor, client: OnceLock::new() })
     }
 
-    pub fn url(&self) -> &Url {
-        &self.url
-    }
-
     /// Scheme, host and port: never a user name, password or query.
     pub fn name(&self) -> String {
         self.url.origin().ascii_serialization()
@@ -180,8 +176,22 @@ impl Endpoint {
         Ok(self.client.get_or_init(|| client).clone())
     }
 
+    /// A request that sends this JSON with the credential and wants a stream of events back.
+    pub fn post(&self, body: serde_json::Result<Vec<u8>>) -> Result<Request, ApiError> {
+        let body = body.map_err(|error| {
+            self.unexpected(&format!("the request could not be written: {error}"))
+        })?;
+        let mut request = Request::new(Method::POST, self.url.clone());
+        let headers = request.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        self.authorise(headers)?;
+        *request.body_mut() = Some(body.into());
+        Ok(request)
+    }
+
     /// Adds the credential, marked so that no Debug of a request can show it.
-    pub fn authorise(&self, headers: &mut HeaderMap) -> Result<(), ApiError> {
+    fn authorise(&self, headers: &mut HeaderMap) -> Result<(), ApiError> {
         let (name, value) = match &self.credential {
             Credential::ApiKey(Secret(key)) => (HeaderName::from_static("x-api-key"), key.clone()),
             Credential::AuthToken(Secret(token)) => (AUTHORIZATION, format!("Bearer {token}")),
@@ -266,7 +276,7 @@ mod tests {
     #[test]
     fn base_urls_are_taken_with_or_without_slash_and_version() {
         let check = |base: &str, path: &str, url: &str| {
-            assert_eq!(endpoint(base, path).url().as_str(), url, "{base}");
+            assert_eq!(endpoint(base, path).url.as_str(), url, "{base}");
         };
         check("https://api.anthropic.com", "/v1/messages", "https://api.anthropic.com/v1/messages");
         check("http://127.0.0.1:1/", "/v1/messages", "http://127.0.0.1:1/v1/messages");

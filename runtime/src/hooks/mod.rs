@@ -30,26 +30,9 @@ pub struct PostToolOutcome {
     pub feedback: Vec<String>,
 }
 
-/// Runs hooks. Emits `HookStarted` and `HookCompleted` or `HookCancelled` itself.
+/// Runs hooks. Emits `HookStarted` and `HookCompleted` or `HookCancelled` itself. A moment without
+/// hooks leaves everything as it is.
 pub trait HookRunner: Send {
-    fn before_tool<'a>(
-        &'a mut self,
-        call: &'a ToolCall,
-        cx: &'a TurnContext,
-    ) -> BoxFuture<'a, PreToolOutcome>;
-
-    fn after_tool<'a>(
-        &'a mut self,
-        call: &'a ToolCall,
-        outcome: &'a ToolOutcome,
-        cx: &'a TurnContext,
-    ) -> BoxFuture<'a, PostToolOutcome>;
-}
-
-/// No hooks are configured.
-pub struct NoHooks;
-
-impl HookRunner for NoHooks {
     fn before_tool<'a>(
         &'a mut self,
         _call: &'a ToolCall,
@@ -67,3 +50,8 @@ impl HookRunner for NoHooks {
         Box::pin(async { PostToolOutcome::default() })
     }
 }
+
+/// No hooks are configured.
+pub struct NoHooks;
+
+impl HookRunner for NoHooks {}

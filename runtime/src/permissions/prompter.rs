@@ -82,11 +82,6 @@ impl PermissionReply {
     pub fn answer(self, decision: PermissionPromptDecision) -> Result<(), LateAnswer> {
         self.0.send(decision).map_err(|_| LateAnswer)
     }
-
-    /// True once nobody waits for the answer any more.
-    pub fn is_retired(&self) -> bool {
-        self.0.is_closed()
-    }
 }
 
 /// Asks a person, or decides in their place. Must return promptly when `cancel` fires.

@@ -192,12 +192,6 @@ impl OpenSession {
         self.queue_meta()
     }
 
-    /// The name in the session list, instead of the first prompt.
-    pub fn set_title(&mut self, title: &str) -> Result<(), SessionError> {
-        self.title = Some(title.to_owned());
-        self.queue_meta()
-    }
-
     /// Makes everything written so far survive a power cut (about 0.2 ms). Call it at the end of a
     /// turn and after a user message.
     pub fn sync(&mut self) -> Result<(), SessionError> {
@@ -452,5 +446,4 @@ fn prepare_dir(dir: &Path) -> io::Result<()> {
 }
 
 #[cfg(test)]
-#[path = "open_tests.rs"]
 mod tests;

@@ -349,5 +349,4 @@ impl SessionStore {
 }
 
 #[cfg(test)]
-#[path = "store_tests.rs"]
 mod tests;

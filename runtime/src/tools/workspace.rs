@@ -174,9 +174,9 @@ mod tests {
     #[test]
     fn every_way_out_of_the_workspace_is_refused_and_the_rule_is_named() {
         let outer = tempfile::tempdir().unwrap();
-        let root = outer.path().join("work");
+        let root = outer.path().join("project");
         fs::create_dir_all(root.join("src")).unwrap();
-        fs::create_dir(outer.path().join("work-other")).unwrap();
+        fs::create_dir(outer.path().join("project-other")).unwrap();
         fs::write(outer.path().join("secret"), "x").unwrap();
         symlink(outer.path(), root.join("up")).unwrap();
         symlink("../secret", root.join("file")).unwrap();
@@ -193,10 +193,10 @@ mod tests {
             ("inner/../a", Ok("a")),
             (".", Ok(".")),
             ("not/yet/there", Ok("not/yet/there")),
-            ("up/work/src", Ok("src")),
+            ("up/project/src", Ok("src")),
             ("/etc/passwd", Err("outside the workspace")),
             ("../secret", Err("outside the workspace")),
-            ("../work-other/x", Err("outside the workspace")),
+            ("../project-other/x", Err("outside the workspace")),
             ("src/../../secret", Err("outside the workspace")),
             ("missing/../../secret", Err("outside the workspace")),
             ("up/secret", Err("through a symlink")),

@@ -67,8 +67,7 @@ fn cost(tokens: u64, price: Option<f64>) -> Option<f64> {
     if tokens == 0 {
         return Some(0.0);
     }
-    // Exact up to nine quadrillion tokens.
-    #[allow(clippy::cast_precision_loss)]
+    #[expect(clippy::cast_precision_loss, reason = "exact up to nine quadrillion tokens")]
     price.map(|price| tokens as f64 / TOKENS_PER_UNIT * price)
 }
 

@@ -64,15 +64,6 @@ impl HookRunner for RewritingHook {
             }
         })
     }
-
-    fn after_tool<'a>(
-        &'a mut self,
-        _call: &'a ToolCall,
-        _outcome: &'a ToolOutcome,
-        _cx: &'a TurnContext,
-    ) -> BoxFuture<'a, PostToolOutcome> {
-        Box::pin(async { PostToolOutcome::default() })
-    }
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ pub struct ChatStream {
 }
 
 impl ChatStream {
-    #[allow(clippy::new_without_default, reason = "a script is made on purpose")]
+    #[expect(clippy::new_without_default, reason = "a script is made on purpose")]
     pub fn new() -> Self {
         Self { reply: Reply::stream(), model: "mock-model".to_owned() }
     }

@@ -18,7 +18,7 @@ struct Inner {
 }
 
 impl Gate {
-    #[allow(clippy::new_without_default, reason = "a gate is made on purpose")]
+    #[expect(clippy::new_without_default, reason = "a gate is made on purpose")]
     pub fn new() -> Self {
         Self(Arc::new(Inner {
             permits: Semaphore::new(0),

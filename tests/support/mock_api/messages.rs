@@ -14,7 +14,7 @@ pub struct MessagesStream {
 }
 
 impl MessagesStream {
-    #[allow(clippy::new_without_default, reason = "a script is made on purpose")]
+    #[expect(clippy::new_without_default, reason = "a script is made on purpose")]
     pub fn new() -> Self {
         Self {
             reply: Reply::stream(),

@@ -36,7 +36,7 @@
 //! chunks of that many bytes. When a reply is asked for and none is scripted the server answers 400
 //! with an explanation, so that a test fails at once and says why.
 
-#![allow(clippy::expect_used, reason = "support code fails the test that uses it by panicking")]
+#![expect(clippy::expect_used, reason = "support code fails the test that uses it by panicking")]
 
 mod chat;
 mod gate;

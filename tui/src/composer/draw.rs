@@ -17,6 +17,9 @@ use crate::theme::Theme;
 const PROMPT: &str = "❯ ";
 const PROMPT_COLUMNS: u16 = 2;
 
+/// The words in an empty draft.
+const PLACEHOLDER: &str = "Ask for something, or / for commands";
+
 /// Columns for text: the prompt goes off, and one column for a caret behind the last character.
 fn text_columns(width: u16) -> usize {
     usize::from(width.saturating_sub(PROMPT_COLUMNS + 1)).max(1)
@@ -48,7 +51,7 @@ impl Composer {
         if self.editor.is_empty() && self.search.is_none() {
             let x = area.x + PROMPT_COLUMNS;
             let room = usize::from(area.width - PROMPT_COLUMNS);
-            buf.set_stringn(x, area.y, &self.placeholder, room, theme.placeholder);
+            buf.set_stringn(x, area.y, PLACEHOLDER, room, theme.placeholder);
         }
         let mut caret = Position::new(
             (area.x + PROMPT_COLUMNS + u16::try_from(column).unwrap_or(u16::MAX - 512))

@@ -65,7 +65,6 @@ pub struct Composer {
     dismissed: Option<String>,
     vocabulary: Vocabulary,
     busy: bool,
-    placeholder: String,
     /// A line under the draft, until the next key.
     notice: Option<String>,
     /// Until when a second Ctrl+C leaves.
@@ -92,7 +91,6 @@ impl Default for Composer {
             dismissed: None,
             vocabulary: Vocabulary::default(),
             busy: false,
-            placeholder: "Ask for something, or / for commands".to_owned(),
             notice: None,
             quit_until: None,
             recalled: false,
@@ -240,16 +238,6 @@ impl Composer {
     /// A turn runs: commands that only run between turns are held back with a message.
     pub fn set_busy(&mut self, busy: bool) {
         self.busy = busy;
-    }
-
-    /// The words in an empty draft.
-    pub fn set_placeholder(&mut self, text: impl Into<String>) {
-        self.placeholder = text.into();
-    }
-
-    /// Forgets a first Ctrl+C: it stopped a turn and was no wish to leave.
-    pub fn disarm_quit(&mut self) {
-        self.quit_until = None;
     }
 
     // Time

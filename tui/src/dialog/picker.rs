@@ -1,6 +1,5 @@
 //! A list to choose from, narrowed by typing: sessions, models, modes, themes.
 
-use claw_runtime::permissions::PermissionMode;
 use claw_runtime::session::SessionEntry;
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseEventKind};
 use ratatui::buffer::Buffer;
@@ -215,22 +214,6 @@ pub fn name_rows(
             value: name,
         })
         .collect()
-}
-
-impl Picker<PermissionMode> {
-    /// All permission modes with what they do.
-    pub fn permission_modes(current: PermissionMode) -> Self {
-        let rows = PermissionMode::ALL
-            .iter()
-            .map(|mode| PickerRow {
-                value: *mode,
-                label: mode.as_str().to_owned(),
-                detail: mode.describe().to_owned(),
-                current: *mode == current,
-            })
-            .collect();
-        Self::new("permission mode", rows)
-    }
 }
 
 /// Sessions with title, age, size and branch; the value is the session id.

@@ -4,7 +4,7 @@ use crate::theme::ColourDepth;
 
 /// Facts about the terminal and the desktop around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(clippy::struct_excessive_bools)] // independent facts, each asked for by name
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, each asked for by name")]
 pub struct Capabilities {
     /// None where the person or the terminal wants none.
     pub colours: ColourDepth,

@@ -9,8 +9,8 @@ mod wire;
 use std::fmt;
 
 use futures_util::future::BoxFuture;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Method, Request};
+use reqwest::Request;
+use reqwest::header::{HeaderName, HeaderValue};
 
 use super::draft::Draft;
 use super::exchange::Exchange;
@@ -96,13 +96,8 @@ impl AnthropicClient {
     }
 
     fn http_request(&self, request: &ApiRequest) -> Result<Request, ApiError> {
-        let body = wire::body(request).map_err(|error| {
-            self.endpoint.unexpected(&format!("the request could not be written: {error}"))
-        })?;
-        let mut http = Request::new(Method::POST, self.endpoint.url().clone());
-        let headers: &mut HeaderMap = http.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        let mut http = self.endpoint.post(wire::body(request))?;
+        let headers = http.headers_mut();
         let version = HeaderName::from_static("anthropic-version");
         headers.insert(version, HeaderValue::from_static(API_VERSION));
         let model = models::resolve_alias(&request.model);
@@ -110,8 +105,6 @@ impl AnthropicClient {
             let beta = HeaderName::from_static("anthropic-beta");
             headers.insert(beta, HeaderValue::from_static(BINDING_BETA));
         }
-        self.endpoint.authorise(headers)?;
-        *http.body_mut() = Some(body.into());
         Ok(http)
     }
 }

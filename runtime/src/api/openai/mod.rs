@@ -11,8 +11,6 @@ use std::collections::HashSet;
 use std::fmt;
 
 use futures_util::future::BoxFuture;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
-use reqwest::{Method, Request};
 
 use super::draft::Draft;
 use super::exchange::Exchange;
@@ -184,19 +182,6 @@ impl OpenAiClient {
         let endpoint = Endpoint::new(&base_url, "/chat/completions", credential, variable)?;
         Ok(Self { endpoint, at_home, timing, retry })
     }
-
-    fn http_request(&self, model: &str, request: &ApiRequest) -> Result<Request, ApiError> {
-        let body = wire::body(model, request).map_err(|error| {
-            self.endpoint.unexpected(&format!("the request could not be written: {error}"))
-        })?;
-        let mut http = Request::new(Method::POST, self.endpoint.url().clone());
-        let headers = http.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        self.endpoint.authorise(headers)?;
-        *http.body_mut() = Some(body.into());
-        Ok(http)
-    }
 }
 
 impl ApiClient for OpenAiClient {
@@ -207,7 +192,7 @@ impl ApiClient for OpenAiClient {
     ) -> BoxFuture<'a, Result<AssistantTurn, ApiError>> {
         Box::pin(async move {
             let model = wire::model(&request.model, self.at_home);
-            let http = self.http_request(model, &request)?;
+            let http = self.endpoint.post(wire::body(model, &request))?;
             let used: HashSet<&str> = request
                 .messages
                 .iter()

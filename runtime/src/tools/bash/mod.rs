@@ -48,7 +48,7 @@ pub(super) struct Input {
     timeout: Option<u64>,
     /// What the command does, in five to ten words, for the person.
     #[serde(default)]
-    #[allow(dead_code, reason = "read by people, from the call's input")]
+    #[expect(dead_code, reason = "read by people, from the call's input")]
     description: Option<String>,
     /// Start it and return at once; its output goes to a file.
     #[serde(default, deserialize_with = "input::lenient")]

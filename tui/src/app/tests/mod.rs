@@ -24,8 +24,8 @@ use claw_runtime::permissions::{
 use claw_runtime::session::{ConversationMessage, MessageRole, SessionEntry, SessionView};
 use claw_runtime::tools::{Grant, ToolOutcome};
 use claw_runtime::usage::{TokenUsage, UsageReport};
-use claw_runtime::{RuntimeError, TuiEvent, TurnStop, TurnSummary};
-use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
+use claw_runtime::{RuntimeError, TuiEvent, TurnStop};
+use crossterm::event::{Event, KeyModifiers, MouseEvent, MouseEventKind};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use tokio::sync::oneshot::Receiver;

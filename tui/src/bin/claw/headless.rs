@@ -94,7 +94,7 @@ fn prompt(argument: Option<String>) -> Result<String> {
 }
 
 /// Something the person should see beside the answer.
-#[allow(clippy::print_stderr)] // there is no screen in this form
+#[expect(clippy::print_stderr, reason = "there is no screen in this form")]
 fn note(text: &str) {
     eprintln!("claw: {}", claw_tui::sanitise::single_line(text));
 }

@@ -35,7 +35,7 @@ fn main() -> ExitCode {
 }
 
 /// The one place that writes a failure of the program itself to stderr.
-#[allow(clippy::print_stderr)] // the terminal is in its normal state here
+#[expect(clippy::print_stderr, reason = "the terminal is in its normal state here")]
 fn report(error: &anyhow::Error) {
     eprintln!("claw: {error:#}");
 }

@@ -9,7 +9,7 @@ mod screen;
 
 use crossterm::event::{KeyModifiers, ModifierKeyCode};
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 
 use super::*;
 use crate::testing::{key, shown};

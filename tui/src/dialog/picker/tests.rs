@@ -113,16 +113,6 @@ fn ages_and_sizes_are_said_as_people_say_them() {
 }
 
 #[test]
-fn modes_say_what_they_do() {
-    let mut picker = Picker::permission_modes(PermissionMode::WorkspaceWrite);
-    assert!(screen(&mut picker, 100, 12).contains(PermissionMode::Prompt.describe()));
-    assert_eq!(
-        press(&mut picker, KeyCode::Enter),
-        PickerOutcome::Chosen(PermissionMode::WorkspaceWrite)
-    );
-}
-
-#[test]
 fn a_long_list_scrolls_with_the_selection() {
     let mut picker = Picker::new("many", name_rows((0..1_000).map(|n| format!("row {n}")), None));
     screen(&mut picker, 40, 10);

@@ -17,8 +17,7 @@ use claw_runtime::permissions::{
 };
 use claw_runtime::session::{ContentBlock, ConversationMessage, MessageRole, PartialReason};
 use claw_runtime::tools::{Grant, TodoItem, TodoStatus, ToolFacts, ToolOutcome};
-use claw_runtime::usage::TokenUsage;
-use claw_runtime::{CompactionCause, RuntimeError, TuiEvent, TurnStop, TurnSummary};
+use claw_runtime::{CompactionCause, RuntimeError, TuiEvent, TurnStop};
 
 use super::*;
 use crate::testing::{shown, summary};
