@@ -279,18 +279,15 @@ impl StatusLine {
         let Some(runtime) = &self.runtime else {
             return String::new();
         };
-        let backend = if runtime.backend == "demo" {
-            "demo (scripted)".to_owned()
-        } else {
-            runtime.backend.clone()
-        };
-        let model = if runtime.backend == "demo" {
-            String::new()
-        } else {
-            sanitise::single_line(&runtime.model).into_owned()
-        };
         let mode = runtime.mode.to_string();
-        let mut parts = vec![backend, mode, model, context(&runtime.usage), cost(&runtime.usage)];
+        let context = context(&runtime.usage);
+        // No model answers in the demo, and nothing is paid for.
+        let mut parts = if runtime.backend == "demo" {
+            vec!["demo (scripted)".to_owned(), mode, String::new(), context]
+        } else {
+            let model = sanitise::single_line(&runtime.model).into_owned();
+            vec![runtime.backend.clone(), mode, model, context, cost(&runtime.usage)]
+        };
         if let Some(fork) = &runtime.fork {
             let branch = fork.branch_name.as_deref().unwrap_or("fork");
             parts.push(format!("⎇ {}", sanitise::single_line(branch)));

@@ -191,8 +191,10 @@ fn the_demo_says_that_it_is_one() {
     let mut stage = Stage::new();
     let mut status = runtime_status();
     status.backend = "demo".to_owned();
+    status.usage = usage(1_400, None);
     stage.tell(TuiEvent::StatusChanged { status });
-    stage.shows("demo (scripted)");
+    let facts = stage.status();
+    assert!(facts.starts_with("demo (scripted) · workspace-write · ctx 1.4k (0 %)  "), "{facts}");
 }
 
 /// A fork, so that every fact is there.
