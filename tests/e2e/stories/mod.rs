@@ -1,10 +1,15 @@
 //! Whole stories on the real program: a real terminal, real HTTP, real files. Each test is named
 //! after what it shows.
 
+mod backends;
 mod commands;
+mod composing;
+mod context;
 mod demo;
 mod errors;
 mod leaving;
+mod reading;
+mod safety;
 mod sessions;
 mod streaming;
 mod thinking;

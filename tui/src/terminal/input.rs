@@ -59,6 +59,9 @@ pub struct InputThread {
 impl InputThread {
     /// Starts reading the process's terminal (standard input).
     pub fn start(inbox: InboxSender) -> io::Result<Self> {
+        // The line is raw already; the parser must be told so, because it takes a line feed, which
+        // is Ctrl+J, for Enter otherwise.
+        crossterm::terminal::enable_raw_mode()?;
         let (woken, wake) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let shared =
             Arc::new(Shared { state: Mutex::new((Wish::Read, false)), changed: Condvar::new() });
