@@ -1,4 +1,4 @@
-//! The turn ring: a scripted back-end, a recording sink, a scripted person.
+//! The turn ring: a scripted backend, a recording sink, a scripted person.
 //!
 //! The conversation, the tools and the session file are real.
 

@@ -68,7 +68,7 @@ const TABLE: &[(Action, &str, &[&str], &str)] = &[
     (Action::OpenEditor, "open-editor", &["ctrl+g"], "edit the draft in your editor"),
     (Action::FocusDialog, "focus-dialog", &["tab"], "answer a waiting permission request"),
     (Action::Interrupt, "interrupt", &["esc"], "interrupt what is running"),
-    (Action::SwapBackend, "swap-backend", &["ctrl+p"], "switch to the next back-end"),
+    (Action::SwapBackend, "swap-backend", &["ctrl+p"], "switch to the next backend"),
     (Action::ToggleTeam, "toggle-team", &["ctrl+t"], "show or hide the workers"),
     (
         Action::ToggleMouse,

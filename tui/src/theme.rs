@@ -1,6 +1,6 @@
 //! Every style of the program, by what it means. Nobody else names a colour.
 //!
-//! A theme is a palette (a file under `assets/themes`, one row in [`THEMES`]) turned into styles
+//! A theme is a palette (a file under `assets/themes`, one row in `THEMES`) turned into styles
 //! for what the terminal can show: true colour, 256 colours, 16 colours, or none at all, where only
 //! bold, dim, underline and reverse are left. Normal text always keeps the terminal's own colours.
 

@@ -1,6 +1,6 @@
-//! Back-ends as [`ApiClient`]s: one streaming call that tells while it runs and returns the truth.
+//! Backends as [`ApiClient`]s: one streaming call that tells while it runs and returns the truth.
 //!
-//! Adding a provider: one file beside this one and one row where the binary wires back-ends.
+//! Adding a provider: one file beside this one and one row where the binary wires backends.
 
 pub mod anthropic;
 pub mod demo;
@@ -64,10 +64,10 @@ pub struct ApiRequest {
     pub thinking: bool,
 }
 
-/// What the back-end answered. Only this enters the session.
+/// What the backend answered. Only this enters the session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AssistantTurn {
-    /// Usually one assistant message. A back-end that runs its own tools returns the assistant
+    /// Usually one assistant message. A backend that runs its own tools returns the assistant
     /// messages *and* the tool messages with their results, in order; a tool use that comes back
     /// without a result is ours to run.
     pub messages: Vec<ConversationMessage>,
@@ -90,7 +90,7 @@ pub enum StopReason {
     Other(String),
 }
 
-/// Failure of a back-end, by what the caller does next. No error is recognised by its text.
+/// Failure of a backend, by what the caller does next. No error is recognised by its text.
 #[derive(Debug, Error)]
 pub enum ApiError {
     /// Compact and try again.
@@ -123,10 +123,10 @@ pub enum ApiError {
     /// What came is not the protocol.
     #[error("unexpected answer from {endpoint}: {message}")]
     Protocol { endpoint: String, message: String },
-    /// The back-end has no default model.
+    /// The backend has no default model.
     #[error("{backend} needs a model: name one with --model, or set it in the settings")]
     NoModel { backend: &'static str },
-    /// There is no back-end of this name.
+    /// There is no backend of this name.
     #[error("there is no backend \"{name}\"; one of: {known}")]
     UnknownBackend { name: String, known: String },
     /// A worker failed (workers crate).

@@ -52,7 +52,7 @@ pub struct ModelInfo {
 /// can write this much.
 const UNKNOWN_MAX_OUTPUT: u32 = 32_000;
 
-/// The default of the Anthropic back-end, as in claw-code.
+/// The default of the Anthropic backend, as in claw-code.
 pub const DEFAULT_MODEL: &str = "claude-opus-4-7";
 
 const ADAPTIVE: ThinkingStyle = ThinkingStyle::Adaptive;
@@ -142,7 +142,7 @@ pub fn thinking_style(model: &str) -> ThinkingStyle {
 }
 
 /// Which provider a model belongs to, by its prefix, its row or its family; none when only the
-/// configured back-ends can tell.
+/// configured backends can tell.
 pub fn provider_of(model: &str) -> Option<Provider> {
     let model = resolve_alias(model);
     if let Some((prefix, _)) = model.split_once('/') {

@@ -1,6 +1,6 @@
 //! The turn loop: ask the model, run what it wants once that is allowed, until it is done.
 //!
-//! What a back-end *returns* enters the session; what it emitted on the way was for eyes. Refuses to
+//! What a backend *returns* enters the session; what it emitted on the way was for eyes. Refuses to
 //! know who listens, and never recognises an error by its text.
 
 mod recovery;
@@ -79,7 +79,7 @@ impl TurnSummary {
     }
 }
 
-/// A conversation with one back-end and one set of tools.
+/// A conversation with one backend and one set of tools.
 pub struct ConversationRuntime<C, T> {
     session: OpenSession,
     client: C,
@@ -188,7 +188,7 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
         std::mem::replace(&mut self.session, session)
     }
 
-    /// Continues with another back-end; the history stays.
+    /// Continues with another backend; the history stays.
     pub fn replace_client(&mut self, client: C, model: String, context_window: Option<u64>) {
         self.client = client;
         self.set_model(model, context_window);
@@ -347,7 +347,7 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
         }
     }
 
-    /// Takes what a back-end returned into the session. Returns the tool uses that are ours to run.
+    /// Takes what a backend returned into the session. Returns the tool uses that are ours to run.
     fn adopt(
         &mut self,
         turn: AssistantTurn,

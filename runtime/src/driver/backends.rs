@@ -1,11 +1,11 @@
-//! The back-ends of the program as a table of rows, and opening one by name.
+//! The backends of the program as a table of rows, and opening one by name.
 //!
 //! The composition root builds the table in order of preference; a row knows whether it is
 //! configured and how to make its client. Nothing is connected before the first request.
 
 use crate::api::{ApiClient, ApiError};
 
-/// An opened back-end.
+/// An opened backend.
 pub struct Backend {
     pub name: String,
     pub client: Box<dyn ApiClient>,

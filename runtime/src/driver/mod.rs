@@ -65,7 +65,7 @@ pub enum Command {
     SetMode {
         mode: PermissionMode,
     },
-    /// Switches the back-end by name; none means the next one that is configured.
+    /// Switches the backend by name; none means the next one that is configured.
     SetBackend {
         name: Option<String>,
     },
@@ -98,13 +98,13 @@ pub struct RuntimeStatus {
     pub session_id: String,
     pub fork: Option<SessionFork>,
     pub usage: UsageReport,
-    /// All back-ends that could be switched to, in order.
+    /// All backends that could be switched to, in order.
     pub backends: Vec<String>,
-    /// Models worth offering for this back-end.
+    /// Models worth offering for this backend.
     pub models: Vec<String>,
 }
 
-/// The conversation of the program: any back-end, any tools.
+/// The conversation of the program: any backend, any tools.
 pub type Conversation = ConversationRuntime<Box<dyn ApiClient>, Box<dyn ToolExecutor>>;
 
 /// What the driver is started with.
@@ -112,7 +112,7 @@ pub struct DriverParts {
     pub conversation: Conversation,
     pub store: SessionStore,
     pub backends: Backends,
-    /// The back-end that `conversation` was made with.
+    /// The backend that `conversation` was made with.
     pub backend: BackendFacts,
     /// Rows for `/config`: key, value, where it comes from.
     pub config: Vec<(String, String, String)>,

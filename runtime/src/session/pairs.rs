@@ -41,7 +41,7 @@ pub(super) fn mend_pairs(messages: &mut Vec<Arc<ConversationMessage>>) -> Mended
     let mut open: Vec<(String, String)> = Vec::new();
     let mut answered: HashSet<String> = HashSet::new();
     for message in messages.drain(..) {
-        // Only what a person said ends the exchange: a back-end may write one answer of the model
+        // Only what a person said ends the exchange: a backend may write one answer of the model
         // as several messages, with the results after the last of them.
         let answers =
             message.blocks.iter().any(|block| matches!(block, ContentBlock::ToolResult { .. }));

@@ -100,8 +100,8 @@ fn user_layers(environment: &dyn Fn(&str) -> Option<String>) -> Vec<Layer> {
         .collect()
 }
 
-/// `CLAW_CONFIG_HOME`, or `.claw` in the home folder.
-pub(crate) fn config_home(environment: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+/// The person's own folder: `CLAW_CONFIG_HOME`, or `.claw` in the home folder.
+pub fn config_home(environment: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let set = |name: &str| environment(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set("CLAW_CONFIG_HOME")
         .or_else(|| set("HOME").or_else(|| set("USERPROFILE")).map(|home| home.join(".claw")))

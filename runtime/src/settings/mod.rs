@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-pub use layer::{Layer, Scope};
-pub(crate) use layer::{config_home, folders_to};
+pub(crate) use layer::folders_to;
+pub use layer::{Layer, Scope, config_home};
 
 use layer::Source;
 
@@ -26,8 +26,8 @@ use crate::usage::{Price, PriceTable};
 /// The mode when nobody sets one.
 pub const DEFAULT_MODE: PermissionMode = PermissionMode::WorkspaceWrite;
 
-/// Keys that people set, from claw-code or Claude Code, and that this version reads over. What they would do is told, because some
-/// of them protect.
+/// Keys of claw-code and Claude Code that this version reads over. It is told where one is set,
+/// because some of them protect.
 const NOT_USED: [&str; 15] = [
     "keybindings",
     "hooks",
@@ -163,12 +163,9 @@ impl Settings {
             );
             rows.push((key.to_owned(), value, from));
         };
-        let text = |value: &Option<Sourced<String>>| {
-            value.as_ref().map(|s| s.value.clone()).unwrap_or_default()
-        };
-        let model = self.model.as_ref().map(|s| (text(&self.model), &*s.layer));
-        row("model", model, "the back-end's own");
-        let backend = self.backend.as_ref().map(|s| (text(&self.backend), &*s.layer));
+        let model = self.model.as_ref().map(|s| (s.value.clone(), &*s.layer));
+        row("model", model, "the backend's own");
+        let backend = self.backend.as_ref().map(|s| (s.value.clone(), &*s.layer));
         row("backend", backend, "the first that is configured");
         let mode = self.mode.as_ref().map(|s| (s.value.to_string(), &*s.layer));
         row("permissions.defaultMode", mode, DEFAULT_MODE.as_str());

@@ -1,6 +1,6 @@
 //! The table of built-in tools and the [`ToolExecutor`] over it.
 //!
-//! A tool is a row of [`BUILT_IN`]. What all calls have in common happens here and only here:
+//! A tool is a row of `BUILT_IN`. What all calls have in common happens here and only here:
 //! order, events, time, redaction, and that a panicking tool is an error result.
 
 use std::io;

@@ -1,5 +1,5 @@
 //! The turn ring: whole event sequences of `ConversationRuntime` over real tools and a real session
-//! file, with a scripted back-end and a scripted person.
+//! file, with a scripted backend and a scripted person.
 
 mod context;
 mod events;

@@ -30,7 +30,7 @@ pub enum CommandAction {
     Model(Option<String>),
     /// Switch the permission mode, or choose one from a list.
     Permissions(Option<PermissionMode>),
-    /// Switch the back-end; none means the next one that is configured.
+    /// Switch the backend; none means the next one that is configured.
     Backend(Option<String>),
     /// Switch the theme, or choose one from a list.
     Theme(Option<String>),

@@ -33,7 +33,7 @@ fn owned(argument: Option<&str>) -> Option<String> {
 /// Every command, in the order in which help and completion show them.
 pub static COMMANDS: &[CommandSpec] = &[
     plain("help", &["?", "keys"], "list keys and commands", When::Always, |_| Ok(A::Help)),
-    plain("status", &[], "show the session, model, mode and back-end", When::Always, |_| {
+    plain("status", &[], "show the session, model, mode and backend", When::Always, |_| {
         Ok(A::Status)
     }),
     taking(
@@ -62,7 +62,7 @@ pub static COMMANDS: &[CommandSpec] = &[
         "backend",
         &["provider"],
         Argument::Optional("name", Values::Backends),
-        "switch the back-end: the named one, or the next",
+        "switch the backend: the named one, or the next",
         When::Idle,
         |argument| Ok(A::Backend(owned(argument))),
     ),

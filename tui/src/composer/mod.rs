@@ -44,7 +44,7 @@ pub enum ComposerOutcome {
     Cancel,
     /// Leave.
     Exit,
-    /// Switch to the next back-end.
+    /// Switch to the next backend.
     ProviderSwap,
     /// Show or hide the workers.
     TeamToggle,

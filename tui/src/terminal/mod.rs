@@ -2,7 +2,7 @@
 //!
 //! [`session`] is what the loop holds: the [`screen`] that draws, the [`input`] thread and the
 //! [`signals`] thread. [`restore`] gives the terminal back from wherever the program ends, and the
-//! [`panic`] hook makes sure that a panic's words land on the normal screen. [`modes`] are the
+//! [`mod@panic`] hook makes sure that a panic's words land on the normal screen. [`modes`] are the
 //! bytes. [`clipboard`], [`capabilities`] and [`farewell`] are pure.
 //!
 //! Refuses to ask the terminal questions: a terminal that does not answer would cost time, and one

@@ -1,4 +1,4 @@
-//! The scripted demo: a back-end without any model, so that a fresh machine shows everything at
+//! The scripted demo: a backend without any model, so that a fresh machine shows everything at
 //! work. It streams, thinks and calls the *real* tools behind the *real* permission questions.
 //!
 //! It recognises a handful of requests and says honestly when it does not. The words are data in

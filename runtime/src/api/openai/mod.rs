@@ -34,7 +34,7 @@ pub enum Preset {
 impl Preset {
     pub const ALL: [Self; 4] = [Self::OpenAi, Self::Xai, Self::DashScope, Self::Ollama];
 
-    /// The name of the back-end.
+    /// The name of the backend.
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",

@@ -21,7 +21,7 @@ use Leads::{Lists, Orders, Shows};
 /// Name of the row in the table of commands, a line that means it, and what it leads to.
 const EXPECTED: &[(&str, &str, Leads)] = &[
     ("help", "/help", Shows("/session fork [branch]")),
-    ("help", "/help", Shows("switch to the next back-end")),
+    ("help", "/help", Shows("switch to the next backend")),
     ("status", "/status", Orders("report Status")),
     ("model", "/model claude-y", Orders("model claude-y")),
     ("model", "/model", Lists("Model")),

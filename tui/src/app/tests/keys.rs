@@ -125,7 +125,7 @@ fn ctrl_p_switches_the_backend() {
     assert_eq!(stage.key("ctrl+p"), "backend None");
     let mut stage = Stage::in_a_turn();
     assert_eq!(stage.key("ctrl+p"), "backend None");
-    assert_eq!(stage.activity(), "the back-end changes after this turn");
+    assert_eq!(stage.activity(), "the backend changes after this turn");
 }
 
 #[test]

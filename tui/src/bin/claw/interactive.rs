@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use claw_runtime::TuiEvent;
 use claw_runtime::driver::Command;
 use claw_runtime::permissions::SinkPrompter;
-use claw_runtime::settings::ThemeChoice;
+use claw_runtime::settings::{self, ThemeChoice};
 use claw_tui::app::{App, AppOptions, Effect};
 use claw_tui::inbox::{self, Inbox, InboxSender};
 use claw_tui::keymap::Keymap;
@@ -138,7 +138,7 @@ impl Outside for Program {
         if let Err(error) = guard::spawn(&session.restorer()) {
             tracing::warn!(%error, "no terminal guard");
         }
-        self.logs = logging::start(wiring::config_home());
+        self.logs = logging::start(settings::config_home(&wiring::environment));
     }
 
     fn send(&mut self, command: Command) {

@@ -1,4 +1,4 @@
-//! The composition root: settings, back-ends, session and tools become one driver.
+//! The composition root: settings, backends, session and tools become one driver.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use claw_runtime::permissions::{PermissionMode, PermissionPrompter};
 use claw_runtime::prompt::system_prompt;
 use claw_runtime::redact::Redactor;
 use claw_runtime::session::SessionStore;
-use claw_runtime::settings::Settings;
+use claw_runtime::settings::{DEFAULT_MODE, Settings};
 use claw_runtime::tools::{ToolExecutor, ToolRegistry};
 use claw_runtime::usage::UsageTracker;
 
@@ -47,13 +47,6 @@ impl Workspace {
 /// One variable of the environment; empty ones count as unset.
 pub fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
-}
-
-/// The person's own settings folder.
-pub fn config_home() -> Option<PathBuf> {
-    environment("CLAW_CONFIG_HOME")
-        .map(PathBuf::from)
-        .or_else(|| environment("HOME").map(|home| PathBuf::from(home).join(".claw")))
 }
 
 /// What becomes of a backend or session that was asked for and cannot be had.
@@ -145,10 +138,10 @@ fn permission_mode(common: &Common, settings: &Settings) -> Result<PermissionMod
     if let Some(value) = environment("RUSTY_CLAUDE_PERMISSION_MODE") {
         return value.parse().context("RUSTY_CLAUDE_PERMISSION_MODE");
     }
-    Ok(settings.permission_mode().unwrap_or(PermissionMode::WorkspaceWrite))
+    Ok(settings.permission_mode().unwrap_or(DEFAULT_MODE))
 }
 
-/// The back-ends in order of preference. One row adds one.
+/// The backends in order of preference. One row adds one.
 fn rows(settings: &Settings) -> Vec<BackendRow> {
     let aliases = settings.aliases();
     let mut rows = vec![anthropic(aliases.clone())];
