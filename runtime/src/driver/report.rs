@@ -38,7 +38,7 @@ fn status_text(parts: &DriverParts, status: &RuntimeStatus) -> String {
         },
     );
     format!(
-        "| | |\n|---|---|\n| Backend | {} |\n{note}| Model | {} |\n| Permission mode | {}: {} |\n| Session | `{}` |\n{fork}| File | `{}` |\n| Messages | {} |\n| Compacted | {compacted} |\n| Context | {} |\n| Cost | {} |\n",
+        "| what | now |\n|---|---|\n| Backend | {} |\n{note}| Model | {} |\n| Permission mode | {}: {} |\n| Session | `{}` |\n{fork}| File | `{}` |\n| Messages | {} |\n| Compacted | {compacted} |\n| Context | {} |\n| Cost | {} |\n",
         status.backend,
         status.model,
         status.mode,
@@ -54,7 +54,7 @@ fn status_text(parts: &DriverParts, status: &RuntimeStatus) -> String {
 fn cost_text(parts: &DriverParts, usage: &UsageReport) -> String {
     let total = &usage.total;
     let mut text = format!(
-        "| | tokens |\n|---|---:|\n| Input | {} |\n| Cache writes | {} |\n| Cache reads | {} |\n| Output | {} |\n\nCost of this session: {}\n",
+        "| what | tokens |\n|---|---:|\n| Input | {} |\n| Cache writes | {} |\n| Cache reads | {} |\n| Output | {} |\n\nCost of this session: {}\n",
         total.input_tokens,
         total.cache_creation_input_tokens,
         total.cache_read_input_tokens,

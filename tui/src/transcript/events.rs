@@ -46,7 +46,12 @@ impl Transcript {
             TuiEvent::Reply { title, markdown } => {
                 let title = sanitise::single_line(title).into_owned();
                 let markdown = sanitise::text(markdown).into_owned();
-                self.push(Content::Reply { title, markdown });
+                let following = self.view.is_following();
+                let at = self.push(Content::Reply { title, markdown });
+                // An answer to a command is read from its beginning, also when it is long.
+                if following {
+                    self.view.show_from(&mut self.cells, at);
+                }
             }
             TuiEvent::Notice { level, text } => self.notice(*level, text),
             _ => self.apply_tool(now, event),

@@ -137,6 +137,12 @@ impl View {
         self.settle(cells);
     }
 
+    /// Begins the screen with this cell, when what follows from there does not fit on it.
+    pub fn show_from(&mut self, cells: &mut Cells, at: usize) {
+        self.anchor = Some(Anchor { place: Place { cell: at, row: 0 }, chosen: None });
+        self.settle(cells);
+    }
+
     /// Moves the view down by `lines`, or up when negative.
     pub fn scroll(&mut self, cells: &mut Cells, lines: isize) {
         if cells.is_empty() || (lines > 0 && self.is_following()) {

@@ -117,3 +117,21 @@ fn a_delta_changes_the_cells_of_its_words_only() {
     let row = changed.first().unwrap().1;
     assert!(changed.len() <= 5 && changed.iter().all(|&(_, y)| y == row), "{changed:?}");
 }
+
+#[test]
+fn a_long_reply_is_read_from_its_beginning_and_a_short_one_keeps_following() {
+    let mut stage = Stage::new();
+    let reply = |lines: usize| TuiEvent::Reply {
+        title: "Help".to_owned(),
+        markdown: (0..lines).map(|n| format!("- line {n}\n")).collect(),
+    };
+    stage.screen(40, 10);
+    stage.apply(&reply(3));
+    assert!(stage.transcript.following());
+    stage.apply(&reply(50));
+    let screen = stage.screen(40, 10);
+    assert!(screen.trim_start().starts_with("Help"), "{screen}");
+    assert!(!stage.transcript.following());
+    stage.transcript.push_user("next", false);
+    assert!(stage.transcript.following());
+}
