@@ -1,9 +1,7 @@
-//! Keys, pastes, the mouse: who takes them.
+//! Keys, pastes, the mouse: who takes them. Focus order: dialog, picker, composer, keymap.
 
 use std::time::Instant;
 
-use claw_runtime::NoticeLevel;
-use claw_runtime::driver::Command;
 use crossterm::event::{
     Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
@@ -12,6 +10,8 @@ use super::{App, ENDED, Effect, HINT, QUIT_WINDOW};
 use crate::composer::ComposerOutcome;
 use crate::dialog::{Answer, DialogOutcome};
 use crate::keymap::Action;
+use claw_runtime::NoticeLevel;
+use claw_runtime::driver::Command;
 
 /// Lines a turn of the wheel moves.
 const WHEEL_LINES: i32 = 3;

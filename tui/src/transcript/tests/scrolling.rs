@@ -123,7 +123,7 @@ fn a_long_reply_is_read_from_its_beginning_and_a_short_one_keeps_following() {
     let mut stage = Stage::new();
     let reply = |lines: usize| TuiEvent::Reply {
         title: "Help".to_owned(),
-        markdown: (0..lines).map(|n| format!("- line {n}\n")).collect(),
+        markdown: "- a line\n".repeat(lines),
     };
     stage.screen(40, 10);
     stage.apply(&reply(3));
