@@ -1,5 +1,7 @@
 //! What the tests of several rooms share: keys by name in, the screen as text out.
 
+use claw_runtime::permissions::{PermissionLevel, PermissionMode, PermissionRequest, RequestId};
+use claw_runtime::tools::Grant;
 use claw_runtime::usage::TokenUsage;
 use claw_runtime::{TurnStop, TurnSummary};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -82,5 +84,20 @@ pub fn summary(stop: TurnStop) -> TurnSummary {
         iterations: 1,
         usage: TokenUsage::default(),
         auto_compaction: None,
+    }
+}
+
+/// A question whether this call may run. It needs more than the mode gives.
+pub fn request(tool: &str, input: &str) -> PermissionRequest {
+    PermissionRequest {
+        id: RequestId::next(),
+        tool_use_id: "use".into(),
+        tool_name: tool.into(),
+        input: input.into(),
+        current_mode: PermissionMode::WorkspaceWrite,
+        required: PermissionLevel::DangerFullAccess,
+        reason: None,
+        preview: None,
+        grant: Grant { key: "bash:cargo test".into(), words: "`cargo test`".into() },
     }
 }

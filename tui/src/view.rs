@@ -24,7 +24,7 @@ pub struct Wanted {
     pub dialog: u16,
 }
 
-/// Smallest size at which everything is drawn; below it only the composer and a word.
+/// Smallest size at which everything is drawn; below it only a word is.
 pub const MINIMUM: (u16, u16) = (10, 3);
 
 /// Screens of this many rows have one to spare for a line above the composer.

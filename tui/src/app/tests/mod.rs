@@ -18,11 +18,10 @@ use std::sync::Arc;
 use claw_runtime::api::{ApiError, StopReason};
 use claw_runtime::driver::RuntimeStatus;
 use claw_runtime::permissions::{
-    PermissionLevel, PermissionMode, PermissionPromptDecision, PermissionReply, PermissionRequest,
-    RequestId,
+    PermissionMode, PermissionPromptDecision, PermissionReply, PermissionRequest, RequestId,
 };
 use claw_runtime::session::{ConversationMessage, MessageRole, SessionEntry, SessionView};
-use claw_runtime::tools::{Grant, ToolOutcome};
+use claw_runtime::tools::ToolOutcome;
 use claw_runtime::usage::{TokenUsage, UsageReport};
 use claw_runtime::{RuntimeError, TuiEvent, TurnStop};
 use crossterm::event::{Event, KeyModifiers, MouseEvent, MouseEventKind};
@@ -32,7 +31,7 @@ use tokio::sync::oneshot::Receiver;
 
 use super::*;
 use crate::markdown::PlainCode;
-use crate::testing::{key, shown, summary};
+use crate::testing::{key, request, shown, summary};
 
 /// An application with a clock and a screen of its own.
 struct Stage {
@@ -157,17 +156,9 @@ impl Stage {
     /// The runtime asks whether this command may run.
     fn ask(&mut self, command: &str) -> (RequestId, Receiver<PermissionPromptDecision>) {
         let (reply, answer) = PermissionReply::channel();
-        let request = PermissionRequest {
-            id: RequestId::next(),
-            tool_use_id: command.to_owned(),
-            tool_name: "bash".to_owned(),
-            input: format!("{{\"command\":\"{command}\"}}"),
-            current_mode: PermissionMode::WorkspaceWrite,
-            required: PermissionLevel::DangerFullAccess,
-            reason: None,
-            preview: None,
-            grant: Grant { key: "bash:x".to_owned(), words: "`x`".to_owned() },
-        };
+        let input = format!("{{\"command\":\"{command}\"}}");
+        let request =
+            PermissionRequest { tool_use_id: command.to_owned(), ..request("bash", &input) };
         let id = request.id;
         self.tell(TuiEvent::PermissionRequired { request, reply });
         (id, answer)

@@ -81,7 +81,7 @@ fn a_question_takes_the_focus_600_ms_after_the_last_key() {
     │ › Deny                                                                       │
     │   Deny with a reason…                                                        │
     │   Allow once                                                                 │
-    │   Allow for this session: `x`                                                │
+    │   Allow for this session: `cargo test`                                       │
     │ ↑↓ choose · Enter confirms · Esc denies · letters go to your draft           │
     ╰──────────────────────────────────────────────────────────────────────────────╯
     ────────────────────────────────────────────────────────────────────────────────

@@ -12,15 +12,13 @@ mod turn;
 use std::sync::Arc;
 
 use claw_runtime::api::{ApiError, AssistantTurn, CutCause, StopReason};
-use claw_runtime::permissions::{
-    PermissionLevel, PermissionMode, PermissionReply, PermissionRequest, RetiredReason,
-};
+use claw_runtime::permissions::{PermissionReply, PermissionRequest, RetiredReason};
 use claw_runtime::session::{ContentBlock, ConversationMessage, MessageRole, PartialReason};
-use claw_runtime::tools::{Grant, TodoItem, TodoStatus, ToolFacts, ToolOutcome};
+use claw_runtime::tools::{TodoItem, TodoStatus, ToolFacts, ToolOutcome};
 use claw_runtime::{CompactionCause, RuntimeError, TuiEvent, TurnStop};
 
 use super::*;
-use crate::testing::{shown, summary};
+use crate::testing::{request, shown, summary};
 
 /// A transcript with a clock of its own.
 struct Stage {

@@ -137,17 +137,7 @@ fn a_call_that_waits_for_permission_says_so() {
     let mut stage = Stage::new();
     let input = r#"{"command":"rm x"}"#;
     stage.use_tool("1", "bash", input);
-    let request = PermissionRequest {
-        id: RequestId::next(),
-        tool_use_id: "1".into(),
-        tool_name: "bash".into(),
-        input: input.into(),
-        current_mode: PermissionMode::WorkspaceWrite,
-        required: PermissionLevel::DangerFullAccess,
-        reason: None,
-        preview: None,
-        grant: Grant { key: String::new(), words: String::new() },
-    };
+    let request = PermissionRequest { tool_use_id: "1".into(), ..request("bash", input) };
     let id = request.id;
     let (reply, _answer) = PermissionReply::channel();
     stage.apply(&TuiEvent::PermissionRequired { request, reply });

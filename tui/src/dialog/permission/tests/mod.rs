@@ -5,32 +5,16 @@ mod focus;
 mod random;
 mod screen;
 
-use claw_runtime::permissions::{PermissionLevel, PermissionMode};
-use claw_runtime::tools::Grant;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use tokio::sync::oneshot;
 
 use super::*;
 use crate::composer::{Composer, ComposerOutcome};
-use crate::testing::shown;
+use crate::testing::{request, shown};
 use crate::theme::Theme;
 
 type Reply = oneshot::Receiver<PermissionPromptDecision>;
-
-fn request(tool: &str, input: &str) -> PermissionRequest {
-    PermissionRequest {
-        id: RequestId::next(),
-        tool_use_id: "use".into(),
-        tool_name: tool.into(),
-        input: input.into(),
-        current_mode: PermissionMode::WorkspaceWrite,
-        required: PermissionLevel::DangerFullAccess,
-        reason: None,
-        preview: None,
-        grant: Grant { key: "bash:cargo test".into(), words: "`cargo test`".into() },
-    }
-}
 
 fn command(text: &str) -> PermissionRequest {
     request("bash", &serde_json::json!({ "command": text }).to_string())
