@@ -97,7 +97,8 @@ fn turn_events_into_frames(
             }
             next = if now.elapsed() < FRAME { inbox.try_recv() } else { None };
         }
-        if app.next_deadline(now).is_some_and(|deadline| deadline <= now) && app.tick(now) {
+        if app.next_deadline(now).is_some_and(|deadline| deadline <= now) {
+            app.tick(now);
             clock.dirty(now, Urgency::Stream);
         }
         if clock.is_due(Instant::now()) {

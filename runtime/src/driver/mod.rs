@@ -83,7 +83,6 @@ pub enum ReportTopic {
     Cost,
     Context,
     Config,
-    Models,
 }
 
 /// Facts for the status line.
@@ -172,10 +171,6 @@ impl Driver {
     /// What is to be told once at the start; a caller without events takes it from here.
     pub fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.parts.warnings)
-    }
-
-    pub fn conversation(&self) -> &Conversation {
-        &self.parts.conversation
     }
 
     async fn execute(&mut self, command: Command) {

@@ -1,4 +1,4 @@
-//! Answers to `/status`, `/cost`, `/context`, `/config`, `/model`, as markdown.
+//! Answers to `/status`, `/cost`, `/context` and `/config`, as markdown.
 
 use super::{DriverParts, ReportTopic, RuntimeStatus};
 use crate::usage::UsageReport;
@@ -14,7 +14,6 @@ pub(super) fn report(
         ReportTopic::Cost => ("Cost".to_owned(), cost_text(parts, &status.usage)),
         ReportTopic::Context => ("Context".to_owned(), context_text(parts, &status.usage)),
         ReportTopic::Config => ("Settings".to_owned(), config_text(parts)),
-        ReportTopic::Models => ("Models".to_owned(), models_text(parts, status)),
     }
 }
 
@@ -82,15 +81,6 @@ fn config_text(parts: &DriverParts) -> String {
     for (key, value, from) in &parts.config {
         text.push_str(&format!("| {key} | {value} | {from} |\n"));
     }
-    text
-}
-
-fn models_text(parts: &DriverParts, status: &RuntimeStatus) -> String {
-    let mut text = format!("In use: **{}** ({}).\n\n", status.model, status.backend);
-    for model in parts.backends.models(&status.backend) {
-        text.push_str(&format!("- `{model}`\n"));
-    }
-    text.push_str("\n`/model NAME` switches; any name that the provider knows will do.\n");
     text
 }
 

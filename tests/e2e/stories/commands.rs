@@ -141,3 +141,37 @@ fn completion_offers_commands_and_a_theme_is_chosen_from_a_list() {
     claw.wait_gone("type to narrow");
     claw.command("/theme nothing-like-it", "There is no theme \"nothing-like-it\"");
 }
+
+#[test]
+fn wrong_references_are_answered_and_the_session_stays() {
+    let api = MockApi::start();
+    api.push(MessagesStream::say("Answer one."));
+    let mut claw = open(&api);
+    claw.command("/stop", "ready");
+    claw.command("/copy", "no answer to copy");
+    claw.say("one");
+    claw.wait_for("Answer one.");
+    claw.wait_ready();
+    claw.command("/session switch nothing-like-it", "no session matches \"nothing-like-it\"");
+    claw.command("/backend nothing-like-it", "there is no backend \"nothing-like-it\"");
+    claw.wait_for("Answer one.");
+    api.push(MessagesStream::say("Answer two."));
+    claw.say("two");
+    claw.wait_for("Answer two.");
+    assert_eq!(claw_tests::story::prompts(&api.requests()[1]), ["one", "two"]);
+}
+
+#[test]
+fn a_prompt_that_begins_with_a_path_is_a_prompt() {
+    let api = MockApi::start();
+    api.push(MessagesStream::say("A list of hosts."));
+    api.push(MessagesStream::say("A slash."));
+    let mut claw = open(&api);
+    claw.say("/etc/hosts is what?");
+    claw.wait_for("A list of hosts.");
+    claw.wait_ready();
+    claw.say("//help is what?");
+    claw.wait_for("A slash.");
+    let requests = api.requests();
+    assert_eq!(claw_tests::story::prompts(&requests[1]), ["/etc/hosts is what?", "/help is what?"]);
+}

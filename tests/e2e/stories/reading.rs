@@ -70,3 +70,21 @@ fn text_that_commands_the_terminal_is_shown_and_not_obeyed() {
         assert!(seen.screen.text().contains("before"), "{}", seen.screen.text());
     });
 }
+
+#[test]
+fn the_conversation_fits_every_size_and_comes_back() {
+    let api = MockApi::start();
+    api.push(MessagesStream::say("Wide 你好 words, and **more** of them for a narrow window."));
+    let mut claw = open(&api);
+    claw.say("hi");
+    claw.wait_for("for a narrow window.");
+    claw.wait_ready();
+    for (columns, rows) in [(20, 5), (8, 2), (1, 1), (300, 5), (40, 100)] {
+        claw.resize(columns, rows);
+        claw.wait_quiet(std::time::Duration::from_millis(50));
+        assert!(claw.is_alive(), "{columns}x{rows}");
+    }
+    claw.resize(120, 40);
+    claw.wait_for("Wide 你好 words, and more of them for a narrow window.");
+    claw.wait_ready();
+}

@@ -140,3 +140,83 @@ fn kinds_of_events_that_are_not_known_change_nothing() {
     claw.wait_for("All the same.");
     claw.wait_ready();
 }
+
+#[test]
+fn esc_in_the_dialog_denies_and_the_turn_goes_on() {
+    let api = MockApi::start();
+    api.push(bash("toolu_1", "touch marker"));
+    api.push(MessagesStream::say("Then not."));
+    let mut claw = open(&api);
+    claw.say("go");
+    claw.wait_for_dialog();
+    claw.send(claw_tests::story::ESC);
+    claw.wait_for("Then not.");
+    assert!(tool_result(&api.requests()[1], "toolu_1").expect("a result").1);
+    assert!(!claw.workspace().join("marker").exists());
+}
+
+#[test]
+fn a_write_outside_the_workspace_never_happens() {
+    let api = MockApi::start();
+    let claw = claw_tests::story::beside(&api);
+    let target = claw.home().join("outside.txt");
+    let input = json!({"path": target, "content": "new words\n"}).to_string();
+    let write = MessagesStream::new().tool_use("toolu_1", "write_file", &input);
+    api.push(write.stop("tool_use", 9).reply());
+    api.push(MessagesStream::say("Then not."));
+    let mut claw = claw.start();
+    claw.wait_ready();
+    claw.say("go");
+    claw.wait_for("Then not.");
+    claw.wait_for("is outside the workspace");
+    assert!(tool_result(&api.requests()[1], "toolu_1").expect("a result").1);
+    assert!(!target.exists());
+}
+
+#[test]
+fn a_question_about_a_change_shows_its_difference() {
+    let api = MockApi::start();
+    let claw = claw_tests::story::beside(&api).file("notes.txt", "old words\n");
+    let mut claw = claw.arg("--permission-mode").arg("prompt").start();
+    claw.wait_ready();
+    let input = json!({"path": "notes.txt", "content": "new words\n"}).to_string();
+    let write = MessagesStream::new().tool_use("toolu_1", "write_file", &input);
+    api.push(write.stop("tool_use", 9).reply());
+    api.push(MessagesStream::say("Then not."));
+    claw.say("go");
+    claw.wait_for_dialog();
+    claw.wait_for("-old words");
+    claw.wait_for("+new words");
+    claw.send(ENTER);
+    claw.wait_for("Then not.");
+    let notes = std::fs::read_to_string(claw.workspace().join("notes.txt")).unwrap();
+    assert_eq!(notes, "old words\n");
+}
+
+#[test]
+fn the_mode_prompt_asks_for_reading_too_and_read_only_never_asks_for_a_command() {
+    let api = MockApi::start();
+    let claw = claw_tests::story::beside(&api).file("notes.txt", "remember\n");
+    let mut claw = claw.arg("--permission-mode").arg("prompt").start();
+    claw.wait_ready();
+    let read = MessagesStream::new().tool_use("toolu_1", "read_file", r#"{"path":"notes.txt"}"#);
+    api.push(read.stop("tool_use", 9).reply());
+    api.push(MessagesStream::say("Read."));
+    claw.say("read");
+    claw.wait_for("read_file asks for permission");
+    claw.allow_once();
+    claw.wait_for("Read.");
+    claw.wait_ready();
+    assert!(tool_result(&api.requests()[1], "toolu_1").expect("a result").0.contains("remember"));
+    claw.send(format!("/permissions read-only {ENTER}"));
+    claw.wait_until("the mode in the status line", |seen| {
+        let text = seen.screen.text();
+        text.lines().last().is_some_and(|line| line.contains("read-only"))
+    });
+    api.push(bash("toolu_2", "touch marker"));
+    api.push(MessagesStream::say("Refused."));
+    claw.say("run");
+    claw.wait_for("Refused.");
+    let (result, is_error) = tool_result(&api.requests()[3], "toolu_2").expect("a result");
+    assert!(is_error && result.contains("read-only"), "{result}");
+}

@@ -196,3 +196,76 @@ fn a_list_that_is_closed_changes_nothing() {
     talk(&api, &mut claw, "two", "Answer two.");
     assert_eq!(prompts(&api.requests()[1]), ["one", "two"]);
 }
+
+#[test]
+fn after_a_kill_with_a_question_open_the_session_goes_on_validly() {
+    let api = MockApi::start();
+    let call = MessagesStream::new().tool_use("toolu_1", "bash", r#"{"command":"touch marker"}"#);
+    api.push(call.stop("tool_use", 9).reply());
+    let mut claw = open(&api);
+    claw.say("go");
+    claw.wait_for_dialog();
+    claw.signal(Signal::KILL);
+    claw.wait_back();
+    let mut claw = claw.again().arg("--resume").start();
+    claw.wait_ready();
+    claw.wait_for("touch marker");
+    talk(&api, &mut claw, "on", "On we go.");
+    let requests = api.requests();
+    let result = claw_tests::story::tool_result(&requests[1], "toolu_1");
+    assert!(result.is_some_and(|(_, is_error)| is_error), "each call has a result");
+    assert_eq!(prompts(&requests[1]), ["go", "on"]);
+    assert!(!claw.workspace().join("marker").exists());
+}
+
+#[test]
+fn a_torn_session_file_opens_with_everything_that_is_whole_and_says_so() {
+    let api = MockApi::start();
+    let mut claw = open(&api);
+    talk(&api, &mut claw, "one", "Answer one.");
+    claw.send([CTRL_C, CTRL_C].concat());
+    claw.wait_back();
+    let (path, text) = claw.session_files().remove(0);
+    let torn = format!("{text}{{\"type\":\"message\",\"seq\":2,\"mess");
+    std::fs::write(&path, &torn).unwrap();
+    let mut claw = claw.again().arg("--resume").start();
+    claw.wait_ready();
+    claw.wait_for("Answer one.");
+    claw.wait_for("skipped");
+    talk(&api, &mut claw, "two", "Answer two.");
+    claw.send([CTRL_C, CTRL_C].concat());
+    claw.wait_back();
+    // Nothing that was in the file is gone, and what was added is whole.
+    assert!(std::fs::read_to_string(&path).unwrap().starts_with(&torn));
+    let claw = claw.again().arg("--resume").start();
+    claw.wait_for("Answer two.");
+}
+
+#[test]
+fn a_prompt_typed_right_behind_clear_begins_the_fresh_session() {
+    let api = MockApi::start();
+    let mut claw = open(&api);
+    talk(&api, &mut claw, "one", "Answer one.");
+    api.push(MessagesStream::say("Answer two."));
+    claw.send(format!("/clear {ENTER}two{ENTER}"));
+    claw.wait_for("Answer two.");
+    claw.wait_ready();
+    claw.wait_for("> two");
+    assert!(!claw.text().contains("Answer one."), "{}", claw.text());
+    assert_eq!(prompts(&api.requests()[1]), ["two"]);
+}
+
+#[test]
+fn a_session_goes_on_without_a_screen() {
+    let api = MockApi::start();
+    let mut claw = open(&api);
+    talk(&api, &mut claw, "one", "Answer one.");
+    claw.send([CTRL_C, CTRL_C].concat());
+    claw.wait_back();
+    api.push(MessagesStream::say("Answer two."));
+    let output = claw.again().run_without_terminal(&["-p", "two", "--resume"], "");
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(prompts(&api.requests()[1]), ["one", "two"]);
+    let claw = claw.again().arg("--resume").start();
+    claw.wait_for("Answer two.");
+}

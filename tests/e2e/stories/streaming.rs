@@ -161,3 +161,57 @@ fn an_answer_at_the_output_limit_says_that_it_was_cut() {
     claw.wait_for("reached the output limit");
     claw.wait_ready();
 }
+
+#[test]
+fn a_prompt_typed_before_the_program_is_ready_is_answered() {
+    let api = MockApi::start();
+    api.push(MessagesStream::say("Early answer."));
+    let mut claw = claw_tests::story::beside(&api).start();
+    claw.say("early prompt");
+    claw.wait_for("Early answer.");
+    claw.wait_ready();
+    claw.wait_for("> early prompt");
+    assert_eq!(prompts(&api.requests()[0]), ["early prompt"]);
+}
+
+#[test]
+fn esc_before_the_first_byte_ends_the_turn_and_the_next_one_works() {
+    let api = MockApi::start();
+    let gate = Gate::new();
+    api.push(MessagesStream::say("Never seen.").wait_before_head(&gate));
+    api.push(MessagesStream::say("Answer two."));
+    let mut claw = open(&api);
+    claw.say("one");
+    api.wait_for_requests(1);
+    claw.send(ESC);
+    api.wait_for_hang_ups(1);
+    claw.wait_for("Interrupted");
+    claw.wait_ready();
+    claw.say("two");
+    claw.wait_for("Answer two.");
+    assert!(!claw.text().contains("Never seen."));
+    assert_eq!(prompts(&api.requests()[1]), ["one", "two"]);
+}
+
+#[test]
+fn a_flood_of_small_pieces_arrives_whole_while_keys_are_drawn() {
+    let api = MockApi::start();
+    let gate = Gate::new();
+    let words: Vec<String> = (0..5000).map(|number| format!("w{number} ")).collect();
+    let pieces: Vec<&str> = words.iter().map(String::as_str).collect();
+    let flood = MessagesStream::new().open_text(&pieces[..2500]).wait(&gate);
+    let flood = pieces[2500..].iter().fold(flood, |flood, piece| flood.text_delta(0, piece));
+    api.push(flood.block_stop(0).stop("end_turn", 9).reply());
+    api.push(MessagesStream::say("Next."));
+    let mut claw = open(&api);
+    claw.say("flood");
+    claw.wait_for("w2499");
+    gate.release();
+    claw.send("a draft");
+    claw.wait_for("❯ a draft");
+    claw.wait_for("w4999");
+    claw.wait_ready();
+    claw.send(ENTER);
+    claw.wait_for("Next.");
+    assert_eq!(answers(&api.requests()[1])[0], words.concat());
+}

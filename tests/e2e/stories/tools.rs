@@ -162,3 +162,21 @@ fn esc_stops_a_running_command_and_the_next_turn_works() {
     claw.wait_for("Next.");
     assert!(tool_result(&api.requests()[1], "toolu_1").is_some(), "each call has a result");
 }
+
+#[test]
+fn a_flood_of_output_is_cut_with_a_word_and_the_screen_stays_alive() {
+    let api = MockApi::start();
+    api.push(bash("seq 1 300000"));
+    api.push(MessagesStream::say("Counted."));
+    let mut claw = open(&api);
+    claw.say("go");
+    claw.allow_once();
+    claw.send("typed meanwhile");
+    claw.wait_for("❯ typed meanwhile");
+    claw.wait_for("Counted.");
+    claw.wait_ready();
+    claw.wait_for("exit 0");
+    let (result, _) = tool_result(&api.requests()[1], "toolu_1").expect("a result");
+    assert!(result.len() < 300_000, "{} bytes went to the model", result.len());
+    assert!(result.contains("300000"), "the end of the output is kept");
+}

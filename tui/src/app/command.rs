@@ -22,7 +22,7 @@ impl App {
     ) {
         use CommandAction as A;
         let ordered = effects.len();
-        let send = |command| Effect::Send(command);
+        let send = Effect::Send;
         let report = |topic| Effect::Send(Command::Report { topic });
         match action {
             A::Help => self.show_help(now),

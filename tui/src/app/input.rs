@@ -1,7 +1,9 @@
-//! Keys, pastes, the mouse: who takes them. Focus order: dialog, picker, composer, keymap.
+//! Keys, pastes, the mouse: who takes them.
 
 use std::time::Instant;
 
+use claw_runtime::NoticeLevel;
+use claw_runtime::driver::Command;
 use crossterm::event::{
     Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
@@ -10,8 +12,6 @@ use super::{App, ENDED, Effect, HINT, QUIT_WINDOW};
 use crate::composer::ComposerOutcome;
 use crate::dialog::{Answer, DialogOutcome};
 use crate::keymap::Action;
-use claw_runtime::NoticeLevel;
-use claw_runtime::driver::Command;
 
 /// Lines a turn of the wheel moves.
 const WHEEL_LINES: i32 = 3;

@@ -172,13 +172,13 @@ impl App {
                 .min()
         });
         // Behind a list a question cannot take the focus, so it does not wait for a moment to.
-        let question = self.picker.is_none().then(|| self.permissions.next_deadline(now)).flatten();
+        let question = self.picker.is_none().then(|| self.permissions.next_deadline()).flatten();
         let timed = [question, self.composer.next_deadline(), self.hint_until];
         [counters.flatten()].into_iter().chain(timed).flatten().min()
     }
 
-    /// Called when `next_deadline` has passed. True when something visible may have changed.
-    pub fn tick(&mut self, now: Instant) -> bool {
+    /// To be called when `next_deadline` has passed; something visible may have changed then.
+    pub fn tick(&mut self, now: Instant) {
         if self.hint_until.is_some_and(|until| until <= now) {
             self.clear_hint();
         }
@@ -186,7 +186,6 @@ impl App {
             self.permissions.tick(now);
         }
         self.composer.tick(now);
-        true
     }
 
     /// Draws the whole state. Costs the screen, not the transcript.

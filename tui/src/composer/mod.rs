@@ -247,13 +247,9 @@ impl Composer {
         self.quit_until
     }
 
-    /// To be called when the deadline has passed. True when something visible changed.
-    pub fn tick(&mut self, now: Instant) -> bool {
-        let over = self.quit_until.is_some_and(|until| now >= until);
-        if over {
-            self.quit_until = None;
-        }
-        over
+    /// To be called when the deadline has passed.
+    pub fn tick(&mut self, now: Instant) {
+        self.quit_until = self.quit_until.filter(|until| now < *until);
     }
 
     /// True while a list of commands is open, which has Tab, Up, Down, Enter and Esc.

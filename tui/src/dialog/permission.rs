@@ -206,7 +206,7 @@ impl PermissionDialog {
     // Time
 
     /// When the waiting request takes the focus, if nothing is typed until then.
-    pub fn next_deadline(&self, _now: Instant) -> Option<Instant> {
+    pub fn next_deadline(&self) -> Option<Instant> {
         if self.focused || self.waiting.is_empty() {
             return None;
         }
@@ -214,9 +214,11 @@ impl PermissionDialog {
         Some(self.last_typed.map_or(settled, |typed| settled.max(typed + QUIET)))
     }
 
-    /// To be called when the deadline has passed. True when the dialog took the focus.
-    pub fn tick(&mut self, now: Instant) -> bool {
-        self.next_deadline(now).is_some_and(|due| now >= due) && self.focus()
+    /// To be called when the deadline has passed: the dialog takes the focus.
+    pub fn tick(&mut self, now: Instant) {
+        if self.next_deadline().is_some_and(|due| now >= due) {
+            self.focus();
+        }
     }
 
     // Keys

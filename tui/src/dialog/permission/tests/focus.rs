@@ -24,12 +24,12 @@ fn it_takes_the_focus_when_the_person_has_stopped_typing() {
     rig.type_text("a");
     rig.wait(100);
     let _reply = rig.ask(command("ls"));
-    assert_eq!(rig.dialog.next_deadline(rig.now), Some(rig.now + Duration::from_millis(500)));
+    assert_eq!(rig.dialog.next_deadline(), Some(rig.now + Duration::from_millis(500)));
     rig.wait(499);
     assert!(!rig.dialog.is_focused());
     rig.wait(1);
     assert!(rig.dialog.is_focused());
-    assert_eq!(rig.dialog.next_deadline(rig.now), None);
+    assert_eq!(rig.dialog.next_deadline(), None);
     assert_eq!(rig.dialog.notice(80), None);
 }
 
