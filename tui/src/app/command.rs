@@ -21,6 +21,10 @@ impl App {
         effects: &mut Vec<Effect>,
     ) {
         use CommandAction as A;
+        // Who asks wants to see the answer, wherever they have read back to.
+        if !matches!(action, A::Copy | A::Thinking | A::Details | A::Theme(_) | A::Stop | A::Exit) {
+            self.transcript.to_end();
+        }
         let ordered = effects.len();
         let send = Effect::Send;
         let report = |topic| Effect::Send(Command::Report { topic });
