@@ -27,7 +27,7 @@ impl Source {
     fn is_test(&self) -> bool {
         let name = self.path.rsplit('/').next().unwrap_or_default();
         name == "tests.rs"
-            || name.ends_with("_tests.rs")
+            || name == "testing.rs"
             || self.path.contains("/tests/")
             || self.path.starts_with("tests/e2e/")
     }
