@@ -177,7 +177,8 @@ pub enum TuiEvent {
     NothingToRetry,
 
     // Sessions and settings (answers to commands)
-    /// A session is now the current one (start, resume, switch, fork, clear).
+    /// A session is now the current one (start, resume, switch, fork, clear). At the start a long
+    /// one comes twice: its end first, and then the whole, which replaces it.
     SessionOpened {
         view: SessionView,
     },

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read as _};
+use std::io::{self, BufRead, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,6 +21,10 @@ const LARGEST_RECORD_BYTES: u64 = 16 * 1024 * 1024;
 /// A session that is one JSON object (an old form) must be read as a whole.
 const LARGEST_OBJECT_BYTES: u64 = 256 * 1024 * 1024;
 const READ_BUFFER_BYTES: usize = 256 * 1024;
+/// A smaller file is read whole in no time.
+const LONG_FILE_BYTES: u64 = 1024 * 1024;
+/// The end of a long file: more than a screen of any conversation.
+const END_BYTES: i64 = 192 * 1024;
 
 /// How the file holds the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,6 +104,27 @@ pub(super) fn load(path: &Path) -> Result<Loaded, SessionError> {
         lines.take(&line, end);
     }
     Ok(lines.finish())
+}
+
+/// The messages at the end of a long file, to be looked at while the whole file is read. None for a
+/// short file, and when no whole record stands there.
+pub(super) fn load_end(path: &Path) -> io::Result<Option<Vec<Arc<ConversationMessage>>>> {
+    let mut file = File::open(path)?;
+    if file.metadata()?.len() < LONG_FILE_BYTES {
+        return Ok(None);
+    }
+    file.seek(SeekFrom::End(-END_BYTES))?;
+    let mut reader = BufReader::new(file);
+    // The first line is cut anywhere.
+    reader.skip_until(b'\n')?;
+    let blobs = BlobDir::beside(path);
+    let mut lines = LineLoader::new(path, &blobs);
+    let mut line = Vec::new();
+    while let Some(end) = next_line(&mut reader, &mut line)? {
+        lines.take(&line, end);
+    }
+    let messages = lines.finish().session.messages;
+    Ok((!messages.is_empty()).then_some(messages))
 }
 
 /// How a line ended.

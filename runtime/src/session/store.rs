@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use super::identity::{fingerprint, new_session_id, now_ms};
 use super::list::{entry, is_copy, session_files};
-use super::load::{FileForm, Loaded, load};
+use super::load::{FileForm, Loaded, load, load_end};
 use super::lock::{LockRefusal, SessionLock};
 use super::open::{OpenSession, lock_path};
 use super::{ConversationMessage, Session, SessionFork};
@@ -138,6 +138,16 @@ impl SessionStore {
     /// Opening never changes the file. Old whole-object files and kept copies are not appended to:
     /// they continue in a new file with their first message.
     pub fn resume(&self, reference: &str) -> Result<OpenSession, SessionError> {
+        self.resume_showing(reference, |_| ())
+    }
+
+    /// As [`SessionStore::resume`]; the end of a long conversation is shown before all of it is
+    /// read. What is returned holds everything, and takes the place of what was shown.
+    pub fn resume_showing(
+        &self,
+        reference: &str,
+        show: impl FnOnce(SessionView),
+    ) -> Result<OpenSession, SessionError> {
         let path = self.resolve(reference)?;
         if is_copy(&path) {
             let loaded = self.load(&path)?;
@@ -150,6 +160,18 @@ impl SessionStore {
             }
             Err(LockRefusal::Io(error)) => Err(error),
         };
+        // What is wrong with the file is told by reading all of it.
+        if let Ok(Some(messages)) = load_end(&path) {
+            show(SessionView {
+                id: super::load::id_of(&path),
+                path: path.clone(),
+                fork: None,
+                messages,
+                prompt_history: Vec::new(),
+                warnings: Vec::new(),
+                resumed: true,
+            });
+        }
         let mut loaded = self.load(&path)?;
         if loaded.form == FileForm::WholeObject {
             return Ok(self.continue_elsewhere(loaded, None, &path));

@@ -226,6 +226,36 @@ fn a_second_opening_is_refused_while_the_first_lives() {
 }
 
 #[test]
+fn the_end_of_a_long_session_is_shown_before_all_of_it_is_read() {
+    let (_dir, store) = store();
+    let mut session = store.create("m");
+    let id = session.id().to_owned();
+    for number in 0..300 {
+        session.push(user(&format!("{number} {}", "x".repeat(4096)))).unwrap();
+    }
+    drop(session);
+    let mut shown = Vec::new();
+    let whole = store.resume_showing(&id, |view| shown = view.messages).unwrap();
+    let all = &whole.session().messages;
+    assert_eq!(all.len(), 300);
+    assert!((10..100).contains(&shown.len()), "{}", shown.len());
+    assert_eq!(shown, all[300 - shown.len()..]);
+}
+
+#[test]
+fn a_session_that_is_read_in_no_time_or_refused_shows_nothing_beforehand() {
+    let (_dir, store) = store();
+    let mut session = store.create("m");
+    let id = session.id().to_owned();
+    session.push(user("short")).unwrap();
+    let refused = store.resume_showing(&id, |_| panic!("it is open elsewhere"));
+    assert!(matches!(refused, Err(SessionError::Locked { .. })));
+    drop(session);
+    let open = store.resume_showing(&id, |_| panic!("it is short")).unwrap();
+    assert_eq!(texts(&open), ["short"]);
+}
+
+#[test]
 fn references_find_the_session_or_say_why_not() {
     let (_dir, store) = store();
     assert!(matches!(store.resume("latest"), Err(SessionError::NotFound(_))));

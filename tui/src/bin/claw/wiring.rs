@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use claw_runtime::StreamSink;
 use claw_runtime::api::anthropic::{AnthropicClient, AnthropicConfig};
 use claw_runtime::api::demo::{self, DemoClient};
 use claw_runtime::api::models::{self, Provider};
@@ -22,6 +21,7 @@ use claw_runtime::session::SessionStore;
 use claw_runtime::settings::{DEFAULT_MODE, Settings};
 use claw_runtime::tools::{ToolExecutor, ToolRegistry};
 use claw_runtime::usage::UsageTracker;
+use claw_runtime::{StreamSink, TuiEvent};
 
 use crate::args::Common;
 
@@ -78,7 +78,14 @@ pub fn driver(
     };
     let redactor = Redactor::from_env(std::iter::empty::<String>());
     let store = SessionStore::open(&root)?.with_redactor(redactor.clone());
-    let (session, resumed) = match common.resume.as_deref().map(|wanted| store.resume(wanted)) {
+    // Whoever watches sees the end of a long session while the rest of it is read.
+    let show = |view| {
+        if failing == Failing::GoesOn {
+            sink.emit(TuiEvent::SessionOpened { view });
+        }
+    };
+    let wanted = common.resume.as_deref();
+    let (session, resumed) = match wanted.map(|wanted| store.resume_showing(wanted, show)) {
         Some(Ok(session)) => (session, true),
         Some(Err(error)) if failing == Failing::Ends => return Err(error.into()),
         Some(Err(error)) => {
