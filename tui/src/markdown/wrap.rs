@@ -89,8 +89,9 @@ struct Wrapper<'a> {
     text: String,
     /// End of each style run in `text`.
     styles: Vec<(usize, Style)>,
-    width: usize,
     margins: &'a Margins,
+    /// Columns for text on the first line and on each further one.
+    rooms: [usize; 2],
     out: &'a mut Vec<Line<'static>>,
     first: bool,
 }
@@ -111,13 +112,14 @@ impl<'a> Wrapper<'a> {
                 _ => styles.push((text.len(), span.style)),
             }
         }
-        Self { text, styles, width, margins, out, first: true }
+        let room = |margin: &[Span<'_>]| width.saturating_sub(spans_width(margin)).max(1);
+        let rooms = [room(&margins.first), room(&margins.rest)];
+        Self { text, styles, margins, rooms, out, first: true }
     }
 
     /// Columns for text on the line that is emitted next.
     fn room(&self) -> usize {
-        let margin = if self.first { &self.margins.first } else { &self.margins.rest };
-        self.width.saturating_sub(spans_width(margin)).max(1)
+        self.rooms[usize::from(!self.first)]
     }
 
     fn hard(mut self) {
@@ -211,9 +213,11 @@ impl<'a> Wrapper<'a> {
     fn emit(&mut self, range: Range<usize>) {
         let margin = if self.first { &self.margins.first } else { &self.margins.rest };
         self.first = false;
-        let mut spans = margin.clone();
         let mut at = range.start;
         let first_run = self.styles.partition_point(|(end, _)| *end <= range.start);
+        let runs = self.styles[first_run..].partition_point(|(end, _)| *end < range.end) + 1;
+        let mut spans = Vec::with_capacity(margin.len() + runs);
+        spans.extend_from_slice(margin);
         for (end, style) in &self.styles[first_run..] {
             if at >= range.end {
                 break;
