@@ -1,4 +1,5 @@
-//! How long frames take while a long answer streams, and after it. Run it by hand:
+//! How long frames take, and how many bytes they are, while a long answer streams and after it.
+//! Run it by hand:
 //!
 //! ```sh
 //! cargo run --release -p claw-tui --example frames
@@ -7,13 +8,14 @@
 //! Times are printed, not asserted: they belong to the machine.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use claw_runtime::TuiEvent;
 use claw_runtime::session::{ContentBlock, ConversationMessage, MessageRole, SessionView};
 use claw_tui::markdown::Highlighter;
+use claw_tui::terminal::screen::Screen;
 use claw_tui::theme::Theme;
 use claw_tui::transcript::Transcript;
 use ratatui::buffer::Buffer;
@@ -68,18 +70,37 @@ fn report(name: &str, mut times: Vec<Duration>) {
     ));
 }
 
-fn timed(transcript: &mut Transcript, buffer: &mut Buffer) -> Duration {
-    buffer.reset();
-    let begun = Instant::now();
-    transcript.draw(begun, AREA, buffer);
-    begun.elapsed()
+/// What the transcript is drawn on: the program's own screen, which also makes the bytes.
+struct Stage {
+    screen: Screen,
+    bytes: usize,
+}
+
+impl Stage {
+    fn new() -> io::Result<Self> {
+        Ok(Self { screen: Screen::new((AREA.width, AREA.height))?, bytes: 0 })
+    }
+
+    /// Draws a frame and says how long that took, bytes included.
+    fn timed(&mut self, transcript: &mut Transcript) -> io::Result<Duration> {
+        let begun = Instant::now();
+        let frame = self.screen.draw(|frame| {
+            transcript.draw(begun, AREA, frame.buffer_mut());
+        })?;
+        self.bytes += frame.map_or(0, |frame| frame.len());
+        Ok(begun.elapsed())
+    }
+
+    fn times(&mut self, transcript: &mut Transcript, frames: usize) -> io::Result<Vec<Duration>> {
+        (0..frames).map(|_| self.timed(transcript)).collect()
+    }
 }
 
 /// Streams `source` with `deltas` tokens between two frames.
-fn stream(name: &str, source: &str, deltas: usize) -> Transcript {
+fn stream(name: &str, source: &str, deltas: usize) -> io::Result<Transcript> {
     let mut transcript = Transcript::new(Theme::dark());
     transcript.set_highlighter(Box::new(Highlighter::new(Arc::new(|| ()))));
-    let mut buffer = Buffer::empty(AREA);
+    let mut stage = Stage::new()?;
     let mut frames = Vec::new();
     let mut apply = Duration::ZERO;
     let chars: Vec<char> = source.chars().collect();
@@ -93,10 +114,21 @@ fn stream(name: &str, source: &str, deltas: usize) -> Transcript {
             transcript.apply(begun, event);
         }
         apply += begun.elapsed();
-        frames.push(timed(&mut transcript, &mut buffer));
+        frames.push(stage.timed(&mut transcript)?);
     }
     report(name, frames);
-    line(&format!("{:32} all deltas applied in {apply:.1?}", ""));
+    line(&format!("{:32} all deltas applied in {apply:.1?}, {} bytes written", "", stage.bytes));
+    Ok(transcript)
+}
+
+/// A transcript of about this many lines, in answers of twenty.
+fn of_lines(lines: usize) -> Transcript {
+    let mut transcript = Transcript::new(Theme::dark());
+    let now = Instant::now();
+    for number in 0..lines.div_ceil(22) {
+        transcript.apply(now, &TuiEvent::TextDelta { text: "a line of text\n\n".repeat(10) });
+        transcript.apply(now, &TuiEvent::info(format!("notice {number}")));
+    }
     transcript
 }
 
@@ -118,36 +150,48 @@ fn long_session() -> SessionView {
     }
 }
 
-fn main() {
+fn main() -> io::Result<()> {
     let source = answer(20_000);
     line(&format!("{} bytes of markdown", source.len()));
-    stream("one token a frame", &source, 1);
-    let mut transcript = stream("170 tokens a frame (10,000/s)", &source, 170);
+    stream("one token a frame", &source, 1)?;
+    let mut transcript = stream("170 tokens a frame (10,000/s)", &source, 170)?;
     let code = format!("```rust\n{}", "let x = \"y\"; // z\n".repeat(4000));
-    stream("one open code block", &code, 20);
+    stream("one open code block", &code, 20)?;
     let list = "- an item of one endless list with some words\n".repeat(1700);
-    stream("one endless list", &list, 20);
+    stream("one endless list", &list, 20)?;
 
-    let mut buffer = Buffer::empty(AREA);
-    let frames = (0..200).map(|_| timed(&mut transcript, &mut buffer)).collect();
-    report("unchanged frame", frames);
+    let mut stage = Stage::new()?;
+    report("unchanged frame", stage.times(&mut transcript, 200)?);
     let frames = (0..200).map(|_| {
         transcript.scroll_lines(-3);
-        timed(&mut transcript, &mut buffer)
+        stage.timed(&mut transcript)
     });
-    let frames = frames.collect();
-    report("scrolled by 3", frames);
+    report("scrolled by 3", frames.collect::<io::Result<_>>()?);
+    let frames = (0..50).map(|step| {
+        let area = Rect { width: 70 + step * 13 % 50, ..AREA };
+        let begun = Instant::now();
+        transcript.draw(begun, area, &mut Buffer::empty(area));
+        begun.elapsed()
+    });
+    report("another width", frames.collect());
+
+    for lines in [100, 100_000] {
+        let mut transcript = of_lines(lines);
+        let mut stage = Stage::new()?;
+        report(&format!("at the end of {lines} lines"), stage.times(&mut transcript, 500)?);
+    }
 
     let view = long_session();
     let begun = Instant::now();
     let mut transcript = Transcript::new(Theme::dark());
     transcript.load(&view);
     line(&format!("2,000 messages loaded in {:.1?}", begun.elapsed()));
-    report("their first frame", vec![timed(&mut transcript, &mut buffer)]);
+    let mut stage = Stage::new()?;
+    report("their first frame", stage.times(&mut transcript, 1)?);
     let frames = (0..500).map(|_| {
         transcript.page_up();
-        timed(&mut transcript, &mut buffer)
+        stage.timed(&mut transcript)
     });
-    let frames = frames.collect();
-    report("page up", frames);
+    report("page up", frames.collect::<io::Result<_>>()?);
+    Ok(())
 }
