@@ -65,7 +65,7 @@ impl App {
                 self.notice(now, NoticeLevel::Info, "Nothing is running.");
             }
             A::Stop => self.interrupt(now, effects),
-            A::Copy => self.copy_answer(now, effects),
+            A::Copy => self.copy(now, self.transcript.last_answer(), effects),
             A::Thinking => self.act(now, Action::ToggleThinking, effects),
             A::Details => self.act(now, Action::ToggleDetails, effects),
             A::Exit => self.quit(effects),

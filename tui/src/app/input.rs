@@ -124,6 +124,7 @@ impl App {
 
     pub(super) fn act(&mut self, now: Instant, action: Action, effects: &mut Vec<Effect>) {
         match action {
+            Action::Interrupt if self.turn.is_none() => self.transcript.clear_focus(),
             Action::Interrupt => self.interrupt(now, effects),
             Action::ScrollPageUp => self.transcript.page_up(),
             Action::ScrollPageDown => self.transcript.page_down(),
@@ -151,7 +152,10 @@ impl App {
             Action::ToggleCell => {
                 self.transcript.toggle_focused();
             }
-            Action::CopyAnswer => self.copy_answer(now, effects),
+            Action::CopyAnswer => {
+                let selected = self.transcript.focused_text();
+                self.copy(now, selected.or_else(|| self.transcript.last_answer()), effects);
+            }
             Action::OpenEditor => effects.push(Effect::OpenEditor(self.composer.editor_text())),
             Action::Suspend => effects.push(Effect::Suspend),
             Action::Redraw => effects.push(Effect::Redraw),
@@ -180,8 +184,7 @@ impl App {
         }
     }
 
-    pub(super) fn copy_answer(&mut self, now: Instant, effects: &mut Vec<Effect>) {
-        let text = self.transcript.focused_text().or_else(|| self.transcript.last_answer());
+    pub(super) fn copy(&mut self, now: Instant, text: Option<String>, effects: &mut Vec<Effect>) {
         match text {
             Some(text) => effects.push(Effect::Copy(text)),
             None => self.hint(now, "There is no answer to copy yet.", HINT),

@@ -260,6 +260,8 @@ impl App {
         if self.has_ended() {
             return self.composer.refuse(&text, ENDED);
         }
+        // What was selected was about what was said before.
+        self.transcript.clear_focus();
         self.transcript.push_user(&text, self.turn.is_some());
         if self.turn.is_some() {
             self.queue.push_back(text);

@@ -200,10 +200,6 @@ impl Transcript {
         self.view.unfocus();
     }
 
-    pub fn has_focus(&self) -> bool {
-        self.view.focus().is_some()
-    }
-
     /// Opens or closes the cell that the keyboard is on.
     pub fn toggle_focused(&mut self) -> bool {
         self.view.focus().is_some_and(|at| self.toggle(at))

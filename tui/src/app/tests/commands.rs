@@ -258,6 +258,29 @@ fn the_history_shows_the_last_prompts_as_they_were_typed() {
 }
 
 #[test]
+fn a_selected_cell_is_copied_by_its_key_only_and_until_the_selection_goes_away() {
+    for leave in ["esc", "a prompt"] {
+        let mut stage = Stage::in_a_turn();
+        stage.start_tool("1", "bash");
+        stage.end_tool("1", "bash");
+        stage.text("It is done.");
+        stage.end();
+        stage.screen();
+        stage.key("alt+k");
+        let copied = stage.key("alt+c");
+        assert!(copied.starts_with("copy ") && copied.contains("done"), "{copied}");
+        assert_ne!(copied, "copy It is done.");
+        assert_eq!(stage.line("/copy"), "copy It is done.", "the command is about the answer");
+        if leave == "esc" {
+            assert_eq!(stage.key("esc"), "");
+        } else {
+            stage.line(leave);
+        }
+        assert_eq!(stage.key("alt+c"), "copy It is done.", "after {leave}");
+    }
+}
+
+#[test]
 fn copying_takes_the_last_answer_as_it_was_written() {
     let mut stage = Stage::in_a_turn();
     stage.text("It is **bold**.");
