@@ -14,12 +14,13 @@ use regex::Regex;
 pub const REDACTED: &str = "[redacted]";
 
 /// Environment variables whose values are secrets.
-pub const CREDENTIAL_VARIABLES: [&str; 6] = [
+pub const CREDENTIAL_VARIABLES: [&str; 7] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
     "OPENAI_API_KEY",
     "XAI_API_KEY",
     "DASHSCOPE_API_KEY",
+    "OLLAMA_API_KEY",
     "CLAUDE_CODE_OAUTH_TOKEN",
 ];
 
@@ -269,6 +270,13 @@ mod tests {
     #[test]
     fn the_fixed_patterns_compile() {
         assert!(PATTERNS.is_some() && OPENING.is_some());
+    }
+
+    #[test]
+    fn every_providers_key_is_known() {
+        for preset in crate::api::openai::Preset::ALL {
+            assert!(CREDENTIAL_VARIABLES.contains(&preset.key_variable()), "{preset:?}");
+        }
     }
 
     #[test]

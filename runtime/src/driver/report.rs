@@ -30,10 +30,11 @@ fn status_text(parts: &DriverParts, status: &RuntimeStatus) -> String {
     let compacted = session.compaction.as_ref().map_or_else(
         || "never".to_owned(),
         |compaction| {
-            format!(
-                "{} times, last removed {} messages",
-                compaction.count, compaction.removed_message_count
-            )
+            let times = match compaction.count {
+                1 => "once".to_owned(),
+                count => format!("{count} times"),
+            };
+            format!("{times}, last removed {} messages", compaction.removed_message_count)
         },
     );
     format!(
