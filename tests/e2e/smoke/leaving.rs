@@ -92,9 +92,7 @@ fn the_quit_command_gives_the_terminal_back_and_says_how_to_return() {
 fn ctrl_c_twice_gives_the_terminal_back() {
     for state in ON_SCREEN {
         let mut claw = reach(state);
-        claw.send("\x03");
-        claw.wait_for("again");
-        claw.send("\x03");
+        claw.send("\x03\x03");
         assert_eq!(claw.wait_back(), 0, "{state:?}");
         claw.assert_terminal_restored();
     }

@@ -21,11 +21,15 @@ use crate::inbox::{Inbox, InboxSender, Signal};
 /// was typed and the rest does not come.
 const PAUSE_LIMIT: Duration = Duration::from_millis(200);
 /// How long the reader looks for the rest of a sequence that has begun.
-const READ_LIMIT: Duration = Duration::from_millis(1);
-/// How long the reader looks for events that came together with the one before. Zero would not look
-/// at all, and the library turns in circles for as long as this is: a longer look after every key
-/// costs more than all the rest of that key.
-const GLANCE: Duration = Duration::from_micros(20);
+const READ_LIMIT: Duration = Duration::from_millis(10);
+/// How long the reader looks for events that came together with the one before.
+///
+/// The library holds what it has read but not handed out, and looks at that only while its time is
+/// not over: a thread that is put aside for longer than this at the start of a look has not looked,
+/// and the rest of a line would wait for the next key. The event before is handed over already, so
+/// this costs nobody time; it costs about a millisecond of turning in circles a key, because the
+/// library rounds the last part of its wait down to nothing.
+const LOOK: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wish {
@@ -153,10 +157,10 @@ impl Reader {
     }
 }
 
-/// Whether more events came together with the one before. Looks twice, because a thread that is put
-/// aside at the start of a look has not looked.
+/// Whether more events came together with the one before. Looks twice: to be put aside at the start
+/// of both looks is beyond what a busy machine does.
 fn came_along() -> io::Result<bool> {
-    Ok(event::poll(GLANCE)? || event::poll(GLANCE)?)
+    Ok(event::poll(LOOK)? || event::poll(LOOK)?)
 }
 
 fn await_input(tty: BorrowedFd<'_>, woken: BorrowedFd<'_>) -> io::Result<Awaited> {
