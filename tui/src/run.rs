@@ -22,7 +22,7 @@ pub trait Outside {
     fn first_frame(&mut self, session: &mut Session);
     /// Hands an order to the runtime.
     fn send(&mut self, command: Command);
-    /// Copies with a helper, or into a file when the terminal could not be `asked`. What came of it
+    /// Copies with a program, or into a file when the terminal could not be `asked`. What came of it
     /// arrives as a notice in the inbox.
     fn copy(&mut self, text: String, asked: bool);
     /// Opens the text in the person's editor and returns what was saved, or why not.

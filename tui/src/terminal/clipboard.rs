@@ -1,7 +1,7 @@
 //! How text reaches the clipboard, as bytes and as words.
 //!
-//! Two ways exist: asking the terminal (OSC 52; works through ssh, never confirmed) and a helper
-//! program of the desktop (confirms by its exit status). Success is claimed only for the second.
+//! Two ways exist: asking the terminal (OSC 52; works through ssh, never confirmed) and a program
+//! of the desktop (confirms by its exit status). Success is claimed only for the second.
 
 use std::path::PathBuf;
 
@@ -16,8 +16,8 @@ pub const MAX_TERMINAL_BYTES: usize = 74_000;
 
 /// A program that puts its standard input on the clipboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Helper {
-    pub program: &'static str,
+pub struct CopyProgram {
+    pub name: &'static str,
     pub arguments: &'static [&'static str],
 }
 
@@ -25,7 +25,7 @@ pub struct Helper {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Copied {
     /// This program took it and said so.
-    ByHelper(&'static str),
+    ByProgram(&'static str),
     /// The terminal was asked; it does not say whether it did.
     AskedTerminal,
     /// It was too long for the terminal and stands in this file.
@@ -38,7 +38,7 @@ impl Copied {
     /// One line for the person. Claims nothing that was not confirmed.
     pub fn message(&self) -> String {
         match self {
-            Self::ByHelper(program) => format!("copied with {program}"),
+            Self::ByProgram(program) => format!("copied with {program}"),
             Self::AskedTerminal => {
                 "sent to the terminal's clipboard (OSC 52; the terminal does not confirm it)"
                     .to_owned()
@@ -67,27 +67,27 @@ pub fn ask_terminal(text: &str, tmux: bool) -> Option<String> {
     Some(plain + &wrapped)
 }
 
-/// The helpers worth trying on this machine, best first. None over ssh: they would fill the
+/// The programs worth trying on this machine, best first. None over ssh: they would fill the
 /// clipboard of the machine at the other end.
-pub fn helpers(capabilities: &Capabilities) -> Vec<Helper> {
-    const fn helper(program: &'static str, arguments: &'static [&'static str]) -> Helper {
-        Helper { program, arguments }
+pub fn programs(capabilities: &Capabilities) -> Vec<CopyProgram> {
+    const fn program(name: &'static str, arguments: &'static [&'static str]) -> CopyProgram {
+        CopyProgram { name, arguments }
     }
-    let mut helpers = Vec::new();
+    let mut programs = Vec::new();
     if capabilities.ssh {
-        return helpers;
+        return programs;
     }
     if cfg!(target_os = "macos") {
-        helpers.push(helper("pbcopy", &[]));
+        programs.push(program("pbcopy", &[]));
     }
     if capabilities.wayland {
-        helpers.push(helper("wl-copy", &[]));
+        programs.push(program("wl-copy", &[]));
     }
     if capabilities.x11 {
-        helpers.push(helper("xclip", &["-selection", "clipboard", "-in"]));
-        helpers.push(helper("xsel", &["--clipboard", "--input"]));
+        programs.push(program("xclip", &["-selection", "clipboard", "-in"]));
+        programs.push(program("xsel", &["--clipboard", "--input"]));
     }
-    helpers
+    programs
 }
 
 #[cfg(test)]
@@ -113,9 +113,9 @@ mod tests {
     }
 
     #[test]
-    fn helpers_are_those_of_the_desktop_at_hand_and_none_over_ssh() {
+    fn programs_are_those_of_the_desktop_at_hand_and_none_over_ssh() {
         let names = |capabilities: Capabilities| {
-            helpers(&capabilities).iter().map(|helper| helper.program).collect::<Vec<_>>()
+            programs(&capabilities).iter().map(|program| program.name).collect::<Vec<_>>()
         };
         let x11 = Capabilities { x11: true, ..bare() };
         let both = Capabilities { wayland: true, ..x11 };
@@ -129,8 +129,8 @@ mod tests {
     }
 
     #[test]
-    fn only_a_helper_that_confirmed_is_called_copied() {
-        assert_eq!(Copied::ByHelper("xclip").message(), "copied with xclip");
+    fn only_a_program_that_confirmed_is_called_copied() {
+        assert_eq!(Copied::ByProgram("xclip").message(), "copied with xclip");
         for unproven in [Copied::AskedTerminal, Copied::InFile("f".into())] {
             assert!(!unproven.message().starts_with("copied"));
         }

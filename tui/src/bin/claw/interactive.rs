@@ -149,8 +149,8 @@ impl Outside for Program {
 
     fn copy(&mut self, text: String, asked: bool) {
         let sender = self.sender.clone();
-        let helpers = terminal::clipboard::helpers(&self.capabilities);
-        clipboard::copy_in_background(text, asked, helpers, move |message| {
+        let programs = terminal::clipboard::programs(&self.capabilities);
+        clipboard::copy_in_background(text, asked, programs, move |message| {
             sender.send(Inbox::Runtime(TuiEvent::info(message)));
         });
     }
