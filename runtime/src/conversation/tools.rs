@@ -60,6 +60,12 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
         if cx.cancel.is_cancelled() {
             return denied(call, INTERRUPTED, Vec::new());
         }
+        if !self.specs.iter().any(|spec| spec.name == call.name) {
+            // The model made the name up: nothing could run, so there is nothing to ask.
+            let known: Vec<&str> = self.specs.iter().map(|spec| spec.name.as_str()).collect();
+            let reason = format!("there is no tool {}; one of: {}", call.name, known.join(", "));
+            return denied(call, &reason, Vec::new());
+        }
         let hook = self.hooks.before_tool(&call, cx).await;
         if let Some(input) = hook.updated_input {
             call.input = input;

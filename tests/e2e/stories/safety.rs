@@ -220,3 +220,17 @@ fn the_mode_prompt_asks_for_reading_too_and_read_only_never_asks_for_a_command()
     let (result, is_error) = tool_result(&api.requests()[3], "toolu_2").expect("a result");
     assert!(is_error && result.contains("read-only"), "{result}");
 }
+
+#[test]
+fn a_tool_that_does_not_exist_is_refused_without_a_question() {
+    let api = MockApi::start();
+    let call = MessagesStream::new().tool_use("toolu_1", "teleport", r#"{"to":"mars"}"#);
+    api.push(call.stop("tool_use", 9).reply());
+    api.push(MessagesStream::say("On foot, then."));
+    let mut claw = open(&api);
+    claw.say("go");
+    claw.wait_for("On foot, then.");
+    claw.wait_for("there is no tool teleport");
+    let (result, is_error) = tool_result(&api.requests()[1], "toolu_1").expect("a result");
+    assert!(is_error && result.contains("read_file"), "{result}");
+}
