@@ -18,6 +18,47 @@ fn a_prompt_of_several_lines_arrives_as_it_was_typed() {
 }
 
 #[test]
+fn ctrl_j_makes_a_new_line_on_terminals_that_send_a_line_feed_for_it() {
+    let api = MockApi::start();
+    api.push(MessagesStream::say("Seen."));
+    let mut claw = open(&api);
+    claw.send("aaa");
+    claw.wait_for("❯ aaa");
+    claw.send("\n");
+    claw.send("bbb");
+    claw.wait_for("bbb");
+    claw.send(ENTER);
+    claw.wait_for("Seen.");
+    assert_eq!(prompts(&api.requests()[0]), ["aaa\nbbb"]);
+    claw.send("/exit\r");
+    claw.wait_back();
+    claw.assert_terminal_restored();
+}
+
+#[test]
+fn alt_with_an_arrow_scrolls_and_types_nothing_where_alt_is_an_escape_in_front() {
+    let api = MockApi::start();
+    let lines: String = (1..=100).map(|number| format!("- line number {number}\n")).collect();
+    api.push(MessagesStream::say(&lines));
+    let mut claw = open(&api);
+    claw.say("count");
+    claw.wait_for("line number 100");
+    claw.wait_ready();
+    claw.send("draft");
+    claw.wait_for("❯ draft");
+    let before = claw.find("line number 80").0;
+    for keys in ["\x1b\x1b[A", "\x1b\x1bOA", "\x1b\x1b[A"] {
+        claw.send(keys);
+    }
+    claw.wait_until("three lines scrolled", |seen| {
+        seen.screen.text().lines().position(|line| line.contains("line number 80"))
+            == Some(before + 3)
+    });
+    claw.send("!");
+    claw.wait_for("❯ draft!");
+}
+
+#[test]
 fn a_paste_never_sends_itself_and_arrives_whole() {
     let api = MockApi::start();
     api.push(MessagesStream::say("Seen."));

@@ -15,6 +15,7 @@ use crossterm::event::{self, Event};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
+use super::prefixed::Prefixed;
 use crate::inbox::{Inbox, InboxSender, Signal};
 
 /// How long a pause waits for the thread to let go. It only fails to when half an escape sequence
@@ -145,15 +146,28 @@ impl Reader {
     /// Hands over what is there, then returns. Sizes come from the signal thread, which also sees
     /// them while nothing is typed.
     fn read_events(&self) -> io::Result<()> {
+        let mut prefixed = Prefixed::default();
         let mut there = event::poll(READ_LIMIT)?;
         while there && self.shared.lock().0 == Wish::Read {
-            match event::read()? {
-                Event::Resize(..) => {}
-                event => self.inbox.send(Inbox::Terminal(event)),
+            let event = event::read()?;
+            if prefixed.concerns(&event) {
+                there = came_along()?;
+                self.hand_over(prefixed.push(event, there));
+                continue;
+            }
+            if !matches!(event, Event::Resize(..)) {
+                self.inbox.send(Inbox::Terminal(event));
             }
             there = came_along()?;
         }
+        self.hand_over(prefixed.flush());
         Ok(())
+    }
+
+    fn hand_over(&self, events: Vec<Event>) {
+        for event in events {
+            self.inbox.send(Inbox::Terminal(event));
+        }
     }
 }
 

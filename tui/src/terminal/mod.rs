@@ -14,6 +14,7 @@ pub mod farewell;
 pub mod input;
 pub mod modes;
 pub mod panic;
+mod prefixed;
 pub mod restore;
 pub mod screen;
 pub mod session;
