@@ -1,8 +1,9 @@
 //! The walk over the parser's events that turns each top-level block into lines.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
-use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
@@ -62,11 +63,11 @@ struct Writer<'a> {
     nesting: Nesting,
     /// A blank line is due before the next line of the block.
     gap: bool,
-    inline: Vec<Span<'static>>,
+    inline: Vec<Span<'a>>,
     styles: Vec<Style>,
     /// Address and where the text of the link begins in `inline`; for images with their mark.
     links: Vec<(String, usize, bool)>,
-    table: Option<Table>,
+    table: Option<Table<'a>>,
     code: Option<(String, String)>,
 }
 
@@ -100,7 +101,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn event(&mut self, event: Event<'_>, range: Range<usize>) {
+    fn event(&mut self, event: Event<'a>, range: Range<usize>) {
         match event {
             Event::Start(tag) => {
                 if is_block(&tag) {
@@ -126,14 +127,14 @@ impl<'a> Writer<'a> {
             }
             Event::Text(text) => match &mut self.code {
                 Some((_, code)) => code.push_str(&text),
-                None => self.push(&text),
+                None => self.push(text),
             },
-            Event::Code(code) => self.push_code(&code),
-            Event::Html(html) | Event::InlineHtml(html) => self.push(&html),
-            Event::InlineMath(text) | Event::DisplayMath(text) => self.push(&text),
-            Event::FootnoteReference(label) => self.push(&format!("[^{label}]")),
-            Event::SoftBreak => self.push(" "),
-            Event::HardBreak => self.push("\n"),
+            Event::Code(code) => self.push_code(code),
+            Event::Html(html) | Event::InlineHtml(html) => self.push(html),
+            Event::InlineMath(text) | Event::DisplayMath(text) => self.push(text),
+            Event::FootnoteReference(label) => self.push(format!("[^{label}]").into()),
+            Event::SoftBreak => self.push(" ".into()),
+            Event::HardBreak => self.push("\n".into()),
             Event::Rule => {
                 if self.depth == 0 {
                     self.start = range.start;
@@ -147,7 +148,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn open_tag(&mut self, tag: Tag<'_>) {
+    fn open_tag(&mut self, tag: Tag<'a>) {
         match tag {
             Tag::Paragraph => self.nesting.open_paragraph(),
             Tag::Heading { level, .. } => {
@@ -300,19 +301,22 @@ impl<'a> Writer<'a> {
         self.styles.push(self.style().patch(style));
     }
 
-    fn push(&mut self, text: &str) {
+    fn push(&mut self, text: CowStr<'a>) {
         // The source is clean, but the parser decodes entities, which can be anything.
-        let text = sanitise::text(text).into_owned();
+        let text = match text {
+            CowStr::Borrowed(text) => sanitise::text(text),
+            text => Cow::Owned(sanitise::text(&text).into_owned()),
+        };
         self.inline.push(Span::styled(text, self.style()));
     }
 
-    fn push_code(&mut self, code: &str) {
+    fn push_code(&mut self, code: CowStr<'a>) {
         let style = self.style().patch(self.theme.code);
         // Without colours only the backticks can tell code from prose.
         let text = if self.theme.kind == ThemeKind::NoColour {
-            format!("`{code}`")
+            Cow::Owned(format!("`{code}`"))
         } else {
-            code.to_owned()
+            Cow::from(code)
         };
         self.inline.push(Span::styled(text, style));
     }
@@ -334,7 +338,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn with_table(&mut self, act: impl FnOnce(&mut Table)) {
+    fn with_table(&mut self, act: impl FnOnce(&mut Table<'a>)) {
         if let Some(table) = &mut self.table {
             act(table);
         }
@@ -427,12 +431,12 @@ impl<'a> Writer<'a> {
 }
 
 /// Splits a line of code by its colours; what they do not cover is plain.
-fn code_spans(
-    line: &str,
+fn code_spans<'l>(
+    line: &'l str,
     index: usize,
     coloured: Option<&ColouredCode>,
     theme: &Theme,
-) -> Vec<Span<'static>> {
+) -> Vec<Span<'l>> {
     let mut spans = Vec::new();
     let mut at = 0;
     for (len, role) in coloured.and_then(|code| code.lines.get(index)).into_iter().flatten() {
@@ -441,11 +445,11 @@ fn code_spans(
             break;
         };
         let style = theme.code_block.patch(theme.code_role(*role));
-        spans.push(Span::styled(piece.to_owned(), style));
+        spans.push(Span::styled(piece, style));
         at = end;
     }
     if at < line.len() {
-        spans.push(Span::styled(line[at..].to_owned(), theme.code_block));
+        spans.push(Span::styled(&line[at..], theme.code_block));
     }
     spans
 }

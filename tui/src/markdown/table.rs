@@ -14,18 +14,18 @@ const SEPARATOR_WIDTH: usize = 3;
 /// Columns are not squeezed below this, if they are wider by nature.
 const NARROWEST: usize = 5;
 
-type Cell = Vec<Span<'static>>;
+type Cell<'a> = Vec<Span<'a>>;
 
 /// A table while it is read.
 #[derive(Debug, Default)]
-pub struct Table {
+pub struct Table<'a> {
     alignments: Vec<Alignment>,
-    header: Vec<Cell>,
-    rows: Vec<Vec<Cell>>,
+    header: Vec<Cell<'a>>,
+    rows: Vec<Vec<Cell<'a>>>,
     in_header: bool,
 }
 
-impl Table {
+impl<'a> Table<'a> {
     pub fn new(alignments: Vec<Alignment>) -> Self {
         Self { alignments, ..Self::default() }
     }
@@ -39,7 +39,7 @@ impl Table {
         self.rows.push(Vec::new());
     }
 
-    pub fn push_cell(&mut self, cell: Cell) {
+    pub fn push_cell(&mut self, cell: Cell<'a>) {
         if self.in_header {
             self.header.push(cell);
         } else if let Some(row) = self.rows.last_mut() {
@@ -87,7 +87,7 @@ impl Table {
 
     fn grid(&self, columns: &[usize], theme: &Theme) -> Vec<Line<'static>> {
         let mut out = Vec::new();
-        let header: Vec<Cell> = self
+        let header: Vec<Cell<'_>> = self
             .header
             .iter()
             .map(|cell| {
@@ -106,7 +106,7 @@ impl Table {
 
     fn grid_row(
         &self,
-        row: &[Cell],
+        row: &[Cell<'_>],
         columns: &[usize],
         theme: &Theme,
         out: &mut Vec<Line<'static>>,
@@ -162,7 +162,7 @@ impl Table {
                 out.push(Line::default());
             }
             for (column, cell) in row.iter().enumerate().filter(|(_, cell)| !cell.is_empty()) {
-                let mut spans: Vec<Span<'static>> = Vec::new();
+                let mut spans: Vec<Span<'_>> = Vec::new();
                 if let Some(header) = self.header.get(column) {
                     let style = theme.table_header;
                     spans.extend(
