@@ -54,7 +54,8 @@ fn tail(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
-    let mut bytes = Vec::new();
+    // Room for all of it at once: growing step by step would leave the steps behind in the heap.
+    let mut bytes = Vec::with_capacity(length.min(TAIL_BYTES) as usize);
     file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
