@@ -8,7 +8,7 @@
 mod summary;
 mod trim;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::session::{ContentBlock, ConversationMessage, MessageRole, Session, SessionCompaction};
@@ -66,13 +66,18 @@ pub struct CompactionResult {
     pub after_tokens: u64,
 }
 
-/// Compacts a conversation. Pure: the session is not changed.
+/// Compacts a conversation. Pure: the session is not changed. What would not be smaller than before
+/// counts as nothing to compact.
 ///
 /// Usage is taken off the kept messages: it belongs to requests that carried the whole. (The session
 /// store keeps it on record.) Signed thinking is taken off as well: providers bind it to everything
 /// that stood before it and refuse it elsewhere.
 pub fn compact_session(session: &Session, config: &CompactionConfig) -> CompactionResult {
     let before_tokens = session.estimated_tokens();
+    let unchanged = || unchanged(session, before_tokens);
+    if before_tokens < config.max_estimated_tokens {
+        return unchanged();
+    }
     let messages = &session.messages;
     let first = usize::from(session.compaction.is_some() && is_summary(messages.first()));
     let from = kept_from(messages, first, config.preserve_recent_messages);
@@ -81,23 +86,60 @@ pub fn compact_session(session: &Session, config: &CompactionConfig) -> Compacti
         .filter(|index| Some(*index) != prompt)
         .map(|index| messages[index].as_ref())
         .collect();
-    if before_tokens < config.max_estimated_tokens {
-        return unchanged(session, before_tokens);
+    let earlier = session.compaction.as_ref().filter(|_| first == 1);
+    // A summary that is no shorter than what it stands for would make the context larger.
+    let replaced: u64 = removed.iter().map(|message| message.estimated_tokens()).sum();
+    let earlier_size: u64 = messages[..first].iter().map(|m| m.estimated_tokens()).sum();
+    let head = [true, false]
+        .into_iter()
+        .filter(|_| !removed.is_empty())
+        .map(|with_timeline| {
+            summary::write(&removed, earlier.map(|earlier| &*earlier.summary), with_timeline)
+        })
+        .map(|summary| (Arc::new(summary::message(&summary)), summary))
+        .find(|(head, _)| head.estimated_tokens() < replaced.saturating_add(earlier_size));
+    let worth_it = head.is_some();
+    let removed_message_count = if worth_it { removed.len() } else { 0 };
+    let mut kept: Vec<Arc<ConversationMessage>> = if worth_it {
+        prompt.into_iter().chain(from..messages.len()).map(|i| Arc::clone(&messages[i])).collect()
+    } else {
+        messages[first..].to_vec()
+    };
+    let trimmed_payloads = trim::payloads(&mut kept, config.kept_estimated_tokens);
+    if !worth_it && trimmed_payloads == 0 {
+        return unchanged();
+    }
+    take_off_what_is_bound(&mut kept);
+    let mut compacted = Vec::with_capacity(kept.len() + 1);
+    let summary = if let Some((head, summary)) = head {
+        compacted.push(head);
+        summary
+    } else {
+        compacted.extend_from_slice(&messages[..first]);
+        earlier.map(|earlier| earlier.summary.clone()).unwrap_or_default()
+    };
+    compacted.extend(kept);
+    let after_tokens = compacted.iter().map(|message| message.estimated_tokens()).sum();
+    if after_tokens >= before_tokens {
+        return unchanged();
     }
     let count = session.compaction.as_ref().map_or(0, |earlier| earlier.count).saturating_add(1);
-    let earlier = session.compaction.as_ref().filter(|_| first == 1);
-    let summary = if removed.is_empty() {
-        earlier.map_or_else(String::new, |earlier| earlier.summary.clone())
-    } else {
-        summary::write(&removed, earlier.map(|earlier| earlier.summary.as_str()))
-    };
-    let mut kept: Vec<Arc<ConversationMessage>> =
-        prompt.into_iter().chain(from..messages.len()).map(|i| Arc::clone(&messages[i])).collect();
-    let trimmed_payloads = trim::payloads(&mut kept, config.kept_estimated_tokens);
-    if removed.is_empty() && trimmed_payloads == 0 {
-        return unchanged(session, before_tokens);
+    CompactionResult {
+        changed: true,
+        formatted_summary: summary::for_a_person(&summary),
+        compaction: SessionCompaction { count, removed_message_count, summary: summary.clone() },
+        summary,
+        removed_message_count,
+        trimmed_payloads,
+        before_tokens,
+        after_tokens,
+        messages: compacted,
     }
-    for message in &mut kept {
+}
+
+/// Usage and signed thinking count only for exactly the messages that stood before.
+fn take_off_what_is_bound(kept: &mut Vec<Arc<ConversationMessage>>) {
+    for message in kept.iter_mut() {
         if message.usage.is_some() {
             Arc::make_mut(message).usage = None;
         }
@@ -106,26 +148,6 @@ pub fn compact_session(session: &Session, config: &CompactionConfig) -> Compacti
         }
     }
     kept.retain(|message| !message.blocks.is_empty());
-    let mut compacted = Vec::with_capacity(kept.len() + 1);
-    if !summary.is_empty() {
-        compacted.push(Arc::new(summary::message(&summary)));
-    }
-    compacted.extend(kept);
-    CompactionResult {
-        changed: true,
-        formatted_summary: summary::for_a_person(&summary),
-        compaction: SessionCompaction {
-            count,
-            removed_message_count: removed.len(),
-            summary: summary.clone(),
-        },
-        summary,
-        removed_message_count: removed.len(),
-        trimmed_payloads,
-        before_tokens,
-        after_tokens: compacted.iter().map(|message| message.estimated_tokens()).sum(),
-        messages: compacted,
-    }
 }
 
 fn unchanged(session: &Session, tokens: u64) -> CompactionResult {
@@ -170,11 +192,14 @@ fn last_prompt(messages: &[Arc<ConversationMessage>]) -> Option<usize> {
 }
 
 /// Index of the first message that stays: moved towards the beginning until every result that
-/// stays has its call.
+/// stays has its call. Looks at each message once, however long the conversation is.
 fn kept_from(messages: &[Arc<ConversationMessage>], first: usize, preserve: usize) -> usize {
+    let earliest_call = earliest_calls(messages, first);
     let mut from = messages.len().saturating_sub(preserve).max(first);
-    while from > first && has_orphans(&messages[from..]) {
-        from -= 1;
+    let mut seen = messages.len();
+    while seen > from {
+        seen -= 1;
+        from = from.min(earliest_call[seen]);
     }
     // A call at the end whose result is still to come must stay, too.
     let open = messages.iter().rposition(|message| message.tool_uses().next().is_some());
@@ -184,16 +209,27 @@ fn kept_from(messages: &[Arc<ConversationMessage>], first: usize, preserve: usiz
     }
 }
 
-fn has_orphans(messages: &[Arc<ConversationMessage>]) -> bool {
-    let mut calls: HashSet<&str> = HashSet::new();
-    messages.iter().flat_map(|message| &message.blocks).any(|block| match block {
-        ContentBlock::ToolUse { id, .. } => {
-            calls.insert(id);
-            false
+/// For each message: where the earliest call stands that one of its results answers; its own place
+/// when it answers none.
+fn earliest_calls(messages: &[Arc<ConversationMessage>], first: usize) -> Vec<usize> {
+    let mut calls: HashMap<&str, usize> = HashMap::new();
+    let mut earliest = Vec::with_capacity(messages.len());
+    for (index, message) in messages.iter().enumerate() {
+        let mut at = index;
+        for block in &message.blocks {
+            match block {
+                ContentBlock::ToolUse { id, .. } => {
+                    calls.insert(id, index);
+                }
+                ContentBlock::ToolResult { tool_use_id, .. } => {
+                    at = at.min(calls.get(tool_use_id.as_str()).copied().unwrap_or(first));
+                }
+                _ => {}
+            }
         }
-        ContentBlock::ToolResult { tool_use_id, .. } => !calls.contains(tool_use_id.as_str()),
-        _ => false,
-    })
+        earliest.push(at);
+    }
+    earliest
 }
 
 fn is_unanswered(messages: &[Arc<ConversationMessage>]) -> bool {
@@ -216,6 +252,9 @@ pub struct AutoCompaction {
     threshold: u64,
     /// Set once it fired: below the threshold it is ready again, above it only from here.
     next: Option<u64>,
+    /// Messages at which it fires again although the context has not grown: only after an attempt
+    /// that found nothing to remove.
+    next_messages: Option<usize>,
 }
 
 impl Default for AutoCompaction {
@@ -227,33 +266,48 @@ impl Default for AutoCompaction {
 impl AutoCompaction {
     /// `threshold` in tokens; 0 is taken as 1.
     pub fn new(threshold: u64) -> Self {
-        Self { threshold: threshold.max(1), next: None }
+        Self { threshold: threshold.max(1), next: None, next_messages: None }
     }
 
     pub fn threshold(&self) -> u64 {
         self.threshold
     }
 
-    /// Whether to compact now, asked with the current size of the context after every call. True
-    /// once for a crossing: when compaction could not get below the threshold, the next time is
-    /// when the context has grown by another quarter of it.
-    pub fn should_compact(&mut self, context_tokens: u64) -> bool {
+    /// Whether to compact now, asked with the current size of the context and the number of
+    /// messages after every call. True once for a crossing: when compaction could not get below the
+    /// threshold, the next time is when the context has grown by another quarter of it, or after
+    /// [`Self::found_nothing`] when there are more messages to remove.
+    pub fn should_compact(&mut self, context_tokens: u64, messages: usize) -> bool {
         if context_tokens < self.threshold {
             self.next = None;
+            self.next_messages = None;
             return false;
         }
         let growth = (self.threshold / 4).max(1);
+        let has_more = self.next_messages.is_some_and(|next| messages >= next);
         match self.next {
-            Some(next) if context_tokens < next => {
+            Some(next) if context_tokens < next && !has_more => {
                 // It shrank, though not below the threshold: growth counts from here.
                 self.next = Some(next.min(context_tokens.saturating_add(growth)));
                 false
             }
             _ => {
                 self.next = Some(context_tokens.saturating_add(growth));
+                self.next_messages = None;
                 true
             }
         }
+    }
+
+    /// Whether the last attempt above the threshold changed nothing.
+    pub fn has_found_nothing(&self) -> bool {
+        self.next_messages.is_some()
+    }
+
+    /// The attempt at this number of messages changed nothing.
+    pub fn found_nothing(&mut self, messages: usize) {
+        let more = CompactionConfig::default().preserve_recent_messages.max(1);
+        self.next_messages = Some(messages.saturating_add(more));
     }
 }
 

@@ -10,9 +10,10 @@ use crate::api::ApiError;
 pub enum RuntimeError {
     #[error(transparent)]
     Api(#[from] ApiError),
-    /// Compaction removed nothing more and the request still does not fit.
+    /// Compaction removed nothing more and the request still does not fit. The conversation is as it
+    /// was before.
     #[error(
-        "the conversation does not fit the model's context window even after compaction; start a new one with /clear, or switch to a model with a larger window with /model"
+        "the conversation does not fit the model's context window even after compaction, so it was left as it was; start a new one with /clear, or switch to a model with a larger window with /model"
     )]
     ContextExhausted,
 }

@@ -162,14 +162,16 @@ pub enum TuiEvent {
         round: u32,
         max_rounds: u32,
     },
-    /// Compaction ended. `removed` may be 0: then nothing changed and `before == after`.
+    /// Compaction ended. Nothing changed when `before_tokens == after_tokens`; when only tool payloads
+    /// were shortened, `removed` is 0 and the sizes differ.
     Compacted {
         cause: CompactionCause,
         removed: usize,
-        /// Estimated tokens of the context before and after.
+        /// Tokens of the context before and after: as the provider reported them where it did, with
+        /// an estimate of what came since and of what was removed.
         before_tokens: u64,
         after_tokens: u64,
-        /// Where the conversation as it was is kept; none when nothing was removed.
+        /// Where the conversation as it was is kept; none when nothing changed.
         original: Option<PathBuf>,
     },
 

@@ -15,8 +15,15 @@ const OPEN_POINTS: usize = 6;
 const FILES: usize = 8;
 /// Longest timeline: a summary that grows with the conversation would be no compaction.
 const TIMELINE_LINES: usize = 60;
-/// What is carried over of an earlier summary.
-const EARLIER_CHARS: usize = 4_000;
+/// Requests that are carried over from earlier summaries.
+const EARLIER_REQUESTS: usize = 9;
+/// What is carried over of a summary that another program wrote.
+const FOREIGN_CHARS: usize = 4_000;
+/// Open points and files are looked for in this many of the latest removed messages, and in this
+/// much of each of their texts: older ones are no longer at hand, and a megabyte of output need not
+/// be searched for six lines.
+const SEARCHED_MESSAGES: usize = 500;
+const SEARCHED_BYTES: usize = 16 * 1024;
 
 /// Lines are cut, and half a secret is no longer recognised when the summary is written to disk: it
 /// must go before the cut.
@@ -50,24 +57,48 @@ fn body(summary: &str) -> &str {
     summary.get(start..end).unwrap_or(summary).trim()
 }
 
-/// A summary of `removed`, with what an earlier summary said.
-pub(super) fn write(removed: &[&ConversationMessage], earlier: Option<&str>) -> String {
+/// A summary of `removed`, merged with an earlier summary: one text of the same shape and the same
+/// bounds, never a summary inside a summary. The timeline can be left out where it would be longer
+/// than what it is about.
+pub(super) fn write(
+    removed: &[&ConversationMessage],
+    earlier: Option<&str>,
+    with_timeline: bool,
+) -> String {
+    let earlier = Earlier::read(earlier.map(body).unwrap_or_default());
     let mut text = String::from("<summary>\n");
-    if let Some(earlier) = earlier.map(body).filter(|earlier| !earlier.is_empty()) {
-        section(&mut text, "Before that", [cut(&without_timeline(earlier), EARLIER_CHARS)]);
+    section(&mut text, FOREIGN, (!earlier.foreign.is_empty()).then_some(earlier.foreign.clone()));
+    let _infallible = writeln!(text, "{}", scope(removed, earlier.counts));
+    section(&mut text, TOOLS, tools(removed, earlier.line(TOOLS)));
+    let mut before: Vec<String> = earlier.lines(EARLIER).chain(earlier.lines(LATEST)).collect();
+    before.drain(..before.len().saturating_sub(EARLIER_REQUESTS));
+    let latest = requests(removed);
+    if latest.is_empty() {
+        section(&mut text, LATEST, before);
+    } else {
+        section(&mut text, EARLIER, before);
+        section(&mut text, LATEST, latest);
     }
-    let _infallible = writeln!(text, "{}", scope(removed));
-    section(&mut text, "Tools used", tools(removed));
-    section(&mut text, "Latest requests", requests(removed));
-    section(&mut text, "Open points", open_points(removed));
-    section(&mut text, "Files", files(removed));
-    section(&mut text, "Last state", current_work(removed));
-    section(&mut text, TIMELINE, timeline(removed));
+    section(&mut text, OPEN, merged(earlier.lines(OPEN), open_points(removed), OPEN_POINTS));
+    section(&mut text, FILES_AT_HAND, merged(earlier.lines(FILES_AT_HAND), files(removed), FILES));
+    section(&mut text, STATE, current_work(removed).or_else(|| earlier.line(STATE)));
+    if with_timeline {
+        section(&mut text, TIMELINE, timeline(removed));
+    }
     text.push_str("</summary>");
     text
 }
 
+const FOREIGN: &str = "Before that";
+const TOOLS: &str = "Tools used";
+const EARLIER: &str = "Earlier requests";
+const LATEST: &str = "Latest requests";
+const OPEN: &str = "Open points";
+const FILES_AT_HAND: &str = "Files";
+const STATE: &str = "Last state";
+/// Not carried over: timelines of timelines would crowd out what matters.
 const TIMELINE: &str = "Timeline";
+const TITLES: [&str; 8] = [FOREIGN, TOOLS, EARLIER, LATEST, OPEN, FILES_AT_HAND, STATE, TIMELINE];
 
 fn section(text: &mut String, title: &str, lines: impl IntoIterator<Item = String>) {
     let mut lines = lines.into_iter().peekable();
@@ -80,25 +111,93 @@ fn section(text: &mut String, title: &str, lines: impl IntoIterator<Item = Strin
     }
 }
 
-/// Timelines of timelines would crowd out what matters.
-fn without_timeline(earlier: &str) -> String {
-    let end = earlier.find(&format!("\n{TIMELINE}:")).unwrap_or(earlier.len());
-    earlier[..end].trim_end().to_owned()
+/// An earlier summary, taken apart.
+#[derive(Default)]
+struct Earlier {
+    counts: [usize; 4],
+    sections: Vec<(&'static str, Vec<String>)>,
+    /// What is not of our making.
+    foreign: String,
 }
 
-fn scope(removed: &[&ConversationMessage]) -> String {
+impl Earlier {
+    fn read(text: &str) -> Self {
+        let mut earlier = Self::default();
+        let mut foreign = String::new();
+        for line in text.lines() {
+            let title = line.strip_suffix(':').and_then(|line| TITLES.iter().find(|t| **t == line));
+            if let Some(title) = title {
+                earlier.sections.push((title, Vec::new()));
+            } else if let Some(counts) = read_scope(line) {
+                earlier.counts = counts;
+            } else if let Some((_, lines)) = earlier.sections.last_mut() {
+                match (line.strip_prefix("- "), lines.last_mut()) {
+                    (Some(item), _) => lines.push(item.to_owned()),
+                    (None, Some(item)) if !line.trim().is_empty() => {
+                        item.push('\n');
+                        item.push_str(line.trim());
+                    }
+                    _ => {}
+                }
+            } else {
+                foreign.push_str(line);
+                foreign.push('\n');
+            }
+        }
+        let carried = earlier.lines(FOREIGN).collect::<Vec<_>>().join("\n");
+        earlier.foreign = cut(format!("{carried}\n{foreign}").trim(), FOREIGN_CHARS);
+        earlier
+    }
+
+    fn lines(&self, title: &str) -> impl Iterator<Item = String> {
+        let lines = self.sections.iter().find(|(known, _)| *known == title);
+        lines.map_or(&[][..], |(_, lines)| lines).iter().cloned()
+    }
+
+    fn line(&self, title: &str) -> Option<String> {
+        self.lines(title).next()
+    }
+}
+
+/// Earlier lines and later ones, each once, the latest `limit` of them.
+fn merged(earlier: impl Iterator<Item = String>, later: Vec<String>, limit: usize) -> Vec<String> {
+    let mut lines: Vec<String> = earlier.filter(|line| !later.contains(line)).collect();
+    lines.extend(later);
+    lines.drain(..lines.len().saturating_sub(limit));
+    lines
+}
+
+fn scope(removed: &[&ConversationMessage], earlier: [usize; 4]) -> String {
     let count = |role| removed.iter().filter(|message| message.role == role).count();
     format!(
         "{} earlier messages: {} of the user, {} of the assistant, {} with tool results.",
-        removed.len(),
-        count(MessageRole::User),
-        count(MessageRole::Assistant),
-        count(MessageRole::Tool),
+        earlier[0].saturating_add(removed.len()),
+        earlier[1].saturating_add(count(MessageRole::User)),
+        earlier[2].saturating_add(count(MessageRole::Assistant)),
+        earlier[3].saturating_add(count(MessageRole::Tool)),
     )
 }
 
-fn tools(removed: &[&ConversationMessage]) -> Vec<String> {
+/// The numbers of a line that [`scope`] wrote.
+fn read_scope(line: &str) -> Option<[usize; 4]> {
+    let (total, rest) = line.split_once(" earlier messages: ")?;
+    let (user, rest) = rest.split_once(" of the user, ")?;
+    let (assistant, rest) = rest.split_once(" of the assistant, ")?;
+    let tool = rest.strip_suffix(" with tool results.")?;
+    let number = |text: &str| text.parse().ok();
+    Some([number(total)?, number(user)?, number(assistant)?, number(tool)?])
+}
+
+fn tools(removed: &[&ConversationMessage], earlier: Option<String>) -> Option<String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let earlier = earlier.unwrap_or_default();
+    for tool in earlier.split(", ") {
+        if let Some((name, count)) = tool.strip_suffix(')').and_then(|tool| tool.split_once(" ("))
+            && let Ok(count) = count.parse()
+        {
+            counts.insert(name, count);
+        }
+    }
     for message in removed {
         for (_, name, _) in message.tool_uses() {
             *counts.entry(name).or_default() += 1;
@@ -106,7 +205,7 @@ fn tools(removed: &[&ConversationMessage]) -> Vec<String> {
     }
     let list: Vec<String> =
         counts.iter().map(|(name, count)| format!("{name} ({count})")).collect();
-    if list.is_empty() { Vec::new() } else { vec![list.join(", ")] }
+    (!list.is_empty()).then(|| list.join(", "))
 }
 
 fn requests(removed: &[&ConversationMessage]) -> Vec<String> {
@@ -124,46 +223,51 @@ fn requests(removed: &[&ConversationMessage]) -> Vec<String> {
 
 fn open_points(removed: &[&ConversationMessage]) -> Vec<String> {
     let mut points: Vec<String> = Vec::new();
-    for message in removed.iter().rev() {
-        let text = message.text();
-        for line in text.lines().rev() {
-            let lower = line.to_lowercase();
-            let is_open =
-                lower.split(|c: char| !c.is_alphanumeric()).any(|word| OPEN_WORDS.contains(&word));
+    let texts = removed.iter().rev().take(SEARCHED_MESSAGES).map(|message| message.text());
+    'search: for text in texts {
+        let end = &text[text.ceil_char_boundary(text.len().saturating_sub(SEARCHED_BYTES))..];
+        for line in end.lines().rev() {
+            let is_open = line
+                .split(|c: char| !c.is_alphanumeric())
+                .any(|word| OPEN_WORDS.iter().any(|open| open.eq_ignore_ascii_case(word)));
+            if !is_open {
+                continue;
+            }
             let line = one_line(line, LINE_CHARS);
-            if is_open && !points.contains(&line) {
+            if !points.contains(&line) {
                 points.push(line);
             }
             if points.len() == OPEN_POINTS {
-                break;
+                break 'search;
             }
         }
     }
-    points.truncate(OPEN_POINTS);
     points.reverse();
     points
 }
 
-/// Latest first come, so that the files at hand are among them; shown in order of first mention.
+/// The files that were named last, the latest at the end.
 fn files(removed: &[&ConversationMessage]) -> Vec<String> {
     let mut files: Vec<String> = Vec::new();
-    for message in removed.iter().rev() {
+    'search: for message in removed.iter().rev().take(SEARCHED_MESSAGES) {
         for block in &message.blocks {
             let text = match block {
                 ContentBlock::Text { text } => text,
                 ContentBlock::ToolUse { input, .. } => input,
                 _ => continue,
             };
-            for word in text.split(|c: char| c.is_whitespace() || "\"'`()[]{}<>,;:".contains(c)) {
+            let start = &text[..text.floor_char_boundary(SEARCHED_BYTES)];
+            for word in start.split(|c: char| c.is_whitespace() || "\"'`()[]{}<>,;:".contains(c)) {
                 if is_file_name(word) && !files.iter().any(|known| known == word) {
                     files.push(word.to_owned());
                 }
                 if files.len() == FILES {
-                    return files;
+                    break 'search;
                 }
             }
         }
     }
+    files.reverse();
     files
 }
 

@@ -3,6 +3,23 @@
 use super::*;
 use crate::usage::TokenUsage;
 
+/// A text of some size that says nothing: what is removed must be larger than its summary.
+fn filler() -> String {
+    " and so on".repeat(400)
+}
+
+fn has_orphans(messages: &[Arc<ConversationMessage>]) -> bool {
+    let mut calls: Vec<&str> = Vec::new();
+    messages.iter().flat_map(|message| &message.blocks).any(|block| match block {
+        ContentBlock::ToolUse { id, .. } => {
+            calls.push(id);
+            false
+        }
+        ContentBlock::ToolResult { tool_use_id, .. } => !calls.contains(&tool_use_id.as_str()),
+        _ => false,
+    })
+}
+
 fn user(text: &str) -> Arc<ConversationMessage> {
     Arc::new(ConversationMessage::user(text))
 }
@@ -55,7 +72,7 @@ fn old_messages_become_one_summary_and_the_last_four_stay() {
     let session = session(vec![
         user("fix the cart"),
         calls(&["a"]),
-        result("a", "fn add() {}"),
+        result("a", &filler()),
         assistant("Next: write the cookie back."),
         user("two"),
         assistant("2"),
@@ -97,7 +114,8 @@ fn nothing_removed_means_nothing_changed() {
 
 #[test]
 fn a_summary_alone_is_not_compacted_again() {
-    let mut session = session((0..10).map(|n| user(&format!("question {n}"))).collect());
+    let mut session =
+        session((0..10).map(|n| user(&format!("question {n}{}", filler()))).collect());
     let first = compact_session(&session, &keep(2));
     apply(&mut session, &first);
     let again = compact_session(&session, &keep(2));
@@ -110,10 +128,10 @@ fn a_tool_call_and_its_result_stay_together_wherever_the_cut_falls() {
     let messages = vec![
         user("go"),
         calls(&["a", "b"]),
-        result("a", "1"),
+        result("a", &filler()),
         result("b", "2"),
         calls(&["c"]),
-        result("c", "3"),
+        result("c", &filler()),
         assistant("done"),
         user("and now?"),
         calls(&["d"]),
@@ -152,13 +170,104 @@ fn summaries_merge_and_do_not_grow_without_bound() {
         assert_eq!(compacted.compaction.count, round + 1);
         assert_eq!(compacted.removed_message_count, if round == 0 { 196 } else { 200 });
         if round == 1 {
-            assert!(compacted.summary.contains("Before that"), "{}", compacted.summary);
+            assert!(compacted.summary.contains("396 earlier"), "{}", compacted.summary);
             assert!(compacted.summary.contains("request 0."), "{}", compacted.summary);
         }
         sizes.push(compacted.summary.len());
         apply(&mut session, &compacted);
     }
     assert!(sizes.iter().all(|size| *size < 20_000), "{sizes:?}");
+}
+
+#[test]
+fn a_compaction_that_would_not_be_smaller_changes_nothing() {
+    let tiny = (0..6).flat_map(|n| [user(&format!("q{n}")), assistant("a")]).collect();
+    let mut session = session(tiny);
+    for preserve in [4, 2, 1, 0] {
+        let compacted = compact_session(&session, &keep(preserve));
+        assert!(!compacted.changed, "keeping {preserve}");
+        assert_eq!(compacted.messages, session.messages);
+    }
+    // The same behind an earlier summary: a few words more do not make a new one.
+    session.messages.insert(0, user(&filler()));
+    let first = compact_session(&session, &keep(4));
+    assert!(first.changed);
+    apply(&mut session, &first);
+    session.messages.push(user("one more"));
+    let again = compact_session(&session, &keep(4));
+    assert!(again.after_tokens < again.before_tokens || !again.changed);
+}
+
+#[test]
+fn a_large_result_that_was_read_is_shortened_where_nothing_can_be_removed() {
+    let output = "x".repeat(30_918);
+    let session = session(vec![user("go"), calls(&["a"]), result("a", &output), assistant("ok")]);
+    let compacted = compact_session(&session, &CompactionConfig::requested());
+    assert_eq!((compacted.removed_message_count, compacted.trimmed_payloads), (0, 1));
+    assert_eq!(compacted.messages.len(), 4);
+    assert!(compacted.after_tokens < 2_200, "{}", compacted.after_tokens);
+    let mut session = session;
+    apply(&mut session, &compacted);
+    assert!(!compact_session(&session, &CompactionConfig::requested()).changed, "once is enough");
+    // What the model has not read yet stays whole while it fits.
+    session.messages = vec![user("go"), calls(&["a"]), result("a", &output)];
+    assert!(!compact_session(&session, &CompactionConfig::requested()).changed);
+}
+
+#[test]
+fn a_merged_summary_holds_no_summary() {
+    let mut session = session(Vec::new());
+    for round in 0..6 {
+        session.messages.push(user(&format!("request {round} {}", filler())));
+        session.messages.push(calls(&[&format!("id{round}")]));
+        session.messages.push(result(&format!("id{round}"), &filler()));
+        session.messages.push(assistant(&format!("todo: point {round}")));
+        let compacted = compact_session(&session, &keep(0));
+        assert!(compacted.changed, "round {round}");
+        for once in ["earlier messages:", "Tools used:", "Open points:", "Files:", "Last state:"] {
+            assert_eq!(compacted.summary.matches(once).count(), 1, "{}", compacted.summary);
+        }
+        apply(&mut session, &compacted);
+    }
+    let text = &session.compaction.as_ref().unwrap().summary;
+    for part in ["23 earlier messages", "read_file (6)", "request 0", "point 5", "point 1"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    assert!(!text.contains("Before that"), "{text}");
+}
+
+#[test]
+fn a_summary_of_another_program_is_carried_over_once() {
+    let mut session = session(Vec::new());
+    let summary = "<summary>\nThe user builds a ship.\n- It floats.\n</summary>".to_owned();
+    session.messages.push(Arc::new(summary::message(&summary)));
+    session.compaction = Some(SessionCompaction { count: 1, removed_message_count: 9, summary });
+    for round in 0..3 {
+        session.messages.push(user(&format!("request {round} {}", filler())));
+        session.messages.push(assistant(&filler()));
+        let compacted = compact_session(&session, &keep(0));
+        assert!(compacted.changed, "round {round}");
+        apply(&mut session, &compacted);
+    }
+    let text = &session.compaction.as_ref().unwrap().summary;
+    for once in ["Before that:", "builds a ship", "It floats"] {
+        assert_eq!(text.matches(once).count(), 1, "{text}");
+    }
+}
+
+#[test]
+fn a_long_conversation_is_compacted_in_one_pass() {
+    // A result without a call used to move the cut back message by message, each time over all.
+    let mut messages = vec![result("lost", "x")];
+    for n in 0..60_000 {
+        messages.push(calls(&[&format!("id{n}")]));
+        messages.push(result(&format!("id{n}"), "x"));
+    }
+    messages.push(result("lost", "x"));
+    let session = session(messages);
+    let begun = std::time::Instant::now();
+    compact_session(&session, &keep(4));
+    assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
 }
 
 #[test]
@@ -219,7 +328,7 @@ fn shortening_alone_counts_as_a_change() {
 fn usage_of_the_kept_messages_is_not_taken_for_the_size_of_the_new_context() {
     let mut answer = (*assistant("b")).clone();
     answer.usage = Some(TokenUsage { input_tokens: 150_000, ..TokenUsage::default() });
-    let session = session(vec![user("a"), assistant("x"), user("c"), Arc::new(answer)]);
+    let session = session(vec![user("a"), assistant(&filler()), user("c"), Arc::new(answer)]);
     let compacted = compact_session(&session, &keep(2));
     assert!(compacted.messages.iter().all(|message| message.usage.is_none()));
 }
@@ -238,9 +347,24 @@ fn automatic_compaction_looks_at_the_current_context_once_per_crossing() {
     ] {
         let mut auto = AutoCompaction::new(threshold);
         for (step, (context, expected)) in steps.iter().enumerate() {
-            assert_eq!(auto.should_compact(*context), *expected, "{threshold}: step {step}");
+            assert_eq!(auto.should_compact(*context, 10), *expected, "{threshold}: step {step}");
         }
     }
+}
+
+#[test]
+fn an_attempt_that_found_nothing_is_repeated_once_there_is_more_to_remove() {
+    let mut auto = AutoCompaction::new(100);
+    assert!(auto.should_compact(150, 4));
+    auto.found_nothing(4);
+    assert!(!auto.should_compact(150, 4), "not with the same messages");
+    assert!(!auto.should_compact(150, 7), "not for every message");
+    assert!(auto.should_compact(150, 8));
+    assert!(!auto.should_compact(150, 40), "it had an effect: only growth counts");
+    assert!(auto.should_compact(175, 40));
+    auto.found_nothing(40);
+    assert!(!auto.should_compact(50, 60), "below the threshold nothing is due");
+    assert!(auto.should_compact(100, 60));
 }
 
 #[test]
@@ -264,7 +388,7 @@ fn a_summary_holds_no_half_of_a_key() {
     let key = format!("sk-ant-{}", "k".repeat(40));
     let session = session(vec![
         user(&format!("{} {key}", "x".repeat(110))),
-        assistant(&format!("next: {} {key}", "y".repeat(110))),
+        assistant(&format!("next: {} {key}\n{}", "y".repeat(110), filler())),
         user("go on"),
     ]);
     let summary = compact_session(&session, &keep(1)).summary;
@@ -284,7 +408,7 @@ fn signed_thinking_does_not_outlive_the_messages_that_it_followed() {
     };
     let session = session(vec![
         user("a"),
-        assistant("old"),
+        assistant(&filler()),
         user("c"),
         message(&[&signed, &hidden, &unsigned, &text]),
         message(&[&signed]),

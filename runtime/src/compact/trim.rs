@@ -5,29 +5,46 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::session::{ContentBlock, ConversationMessage};
+use crate::session::{ContentBlock, ConversationMessage, MessageRole};
 
-/// Bytes that stay of a payload, tried in this order until the messages fit.
+/// Bytes that stay of a payload that the model has already answered to, however much room there is.
+const READ_LIMIT: usize = 8_192;
+/// Bytes that stay of any payload, tried in this order until the messages fit.
 const LIMITS: [usize; 3] = [16_384, 4_096, 1_024];
 
-/// Shortens payloads of `messages` until they fit `budget_tokens`, but never below a readable rest.
-/// Returns how many were shortened.
+/// Shortens payloads of `messages`: those that the model has read when they are large, and all of
+/// them until they fit `budget_tokens`, but never below a readable rest. Returns how many were
+/// shortened.
 pub(super) fn payloads(messages: &mut [Arc<ConversationMessage>], budget_tokens: u64) -> usize {
     let originals: Vec<Arc<ConversationMessage>> = messages.to_vec();
-    let mut trimmed = 0;
+    let read = messages
+        .iter()
+        .rposition(|message| message.role == MessageRole::Assistant)
+        .unwrap_or_default();
+    let mut trimmed = shorten(&mut messages[..read], &originals, READ_LIMIT);
     for limit in LIMITS {
         let size: u64 = messages.iter().map(|message| message.estimated_tokens()).sum();
         if size <= budget_tokens {
             break;
         }
         // Always from the original, so that a text has one gap and its true size in the mark.
-        trimmed = 0;
-        for (message, original) in messages.iter_mut().zip(&originals) {
-            let (shorter, count) = shorten_message(original, limit);
-            trimmed += count;
-            if let Some(shorter) = shorter {
-                *message = Arc::new(shorter);
-            }
+        trimmed = shorten(&mut messages[..read], &originals, limit.min(READ_LIMIT))
+            + shorten(&mut messages[read..], &originals[read..], limit);
+    }
+    trimmed
+}
+
+fn shorten(
+    messages: &mut [Arc<ConversationMessage>],
+    originals: &[Arc<ConversationMessage>],
+    limit: usize,
+) -> usize {
+    let mut trimmed = 0;
+    for (message, original) in messages.iter_mut().zip(originals) {
+        let (shorter, count) = shorten_message(original, limit);
+        trimmed += count;
+        if let Some(shorter) = shorter {
+            *message = Arc::new(shorter);
         }
     }
     trimmed
@@ -38,6 +55,9 @@ fn shorten_message(
     limit: usize,
 ) -> (Option<ConversationMessage>, usize) {
     let mut count = 0;
+    if message.blocks.iter().all(|block| payload_bytes(block) <= limit) {
+        return (None, 0);
+    }
     let blocks = message
         .blocks
         .iter()
@@ -50,6 +70,15 @@ fn shorten_message(
         })
         .collect();
     ((count > 0).then(|| ConversationMessage { blocks, ..message.clone() }), count)
+}
+
+/// Size of what may be shortened.
+fn payload_bytes(block: &ContentBlock) -> usize {
+    match block {
+        ContentBlock::ToolResult { output, .. } => output.len(),
+        ContentBlock::ToolUse { input, .. } => input.len(),
+        _ => 0,
+    }
 }
 
 fn shorten_block(block: &ContentBlock, limit: usize) -> Option<ContentBlock> {
@@ -90,9 +119,10 @@ fn shorten_strings(value: &mut Value, limit: usize) -> bool {
     }
 }
 
-/// Two thirds from the head and one third from the tail; none when the text is short enough.
+/// Two thirds from the head and one third from the tail; none when the text is short enough. A little
+/// over the limit is short enough, or a text would be shortened again for the mark in it.
 fn head_and_tail(text: &str, limit: usize) -> Option<String> {
-    if text.len() <= limit {
+    if text.len() <= limit + limit / 4 {
         return None;
     }
     let head = &text[..text.floor_char_boundary(limit / 3 * 2)];

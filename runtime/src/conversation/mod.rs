@@ -4,16 +4,17 @@
 //! know who listens, and never recognises an error by its text.
 
 mod recovery;
+mod repeats;
 mod request;
 mod tools;
 
 use std::sync::Arc;
 
 use crate::api::{ApiClient, ApiError, AssistantTurn, StopReason};
-use crate::compact::{AutoCompaction, CompactionConfig};
+use crate::compact::AutoCompaction;
 use crate::context::TurnContext;
 use crate::error::RuntimeError;
-use crate::event::{CompactionCause, TuiEvent};
+use crate::event::TuiEvent;
 use crate::hooks::{HookRunner, NoHooks};
 use crate::permissions::{PermissionMode, PermissionPolicy};
 use crate::session::{
@@ -22,6 +23,8 @@ use crate::session::{
 };
 use crate::tools::{ToolExecutor, ToolSpec};
 use crate::usage::{TokenUsage, UsageReport, UsageTracker};
+
+use repeats::Repeats;
 
 pub use recovery::CompactionReport;
 
@@ -357,7 +360,9 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
     ) -> Vec<(String, String, String)> {
         let mut pending: Vec<(String, String, String)> = Vec::new();
         let last = turn.messages.len().saturating_sub(1);
+        let mut repeats = Repeats::default();
         for (index, mut message) in turn.messages.into_iter().enumerate() {
+            repeats.drop_from(&mut message);
             if message.role == MessageRole::Assistant {
                 if index == last && message.partial.is_none() {
                     message.partial = partial;
@@ -385,13 +390,13 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
                 self.push(message, cx);
             }
         }
+        if repeats.dropped_calls > 0 {
+            cx.sink.emit(TuiEvent::warning(format!(
+                "The answer repeated the id of a tool call ({} times); each id was taken once, and the repeats were not run.",
+                repeats.dropped_calls
+            )));
+        }
         pending
-    }
-
-    /// Compacts on request. Nothing happens silently: both numbers are told also when nothing was
-    /// removed.
-    pub fn compact(&mut self, config: &CompactionConfig, cx: &TurnContext) -> CompactionReport {
-        self.compact_now(config, CompactionCause::Requested, (1, 1), None, cx)
     }
 
     /// Appends to the session. A failure to save is told once; the conversation goes on in memory.

@@ -1,21 +1,20 @@
 //! Making room: compaction on request, at the threshold, and when the provider says that the request
 //! does not fit.
 
-use std::sync::Arc;
-
 use super::{ConversationRuntime, TurnSummary};
 use crate::api::{ApiClient, ApiError, AssistantTurn};
-use crate::compact::{CompactionConfig, compact_session};
+use crate::compact::{CompactionConfig, CompactionResult, compact_session};
 use crate::context::TurnContext;
 use crate::error::RuntimeError;
 use crate::event::{CompactionCause, TuiEvent};
-use crate::session::ConversationMessage;
+use crate::session::BeforeCompaction;
 use crate::tools::ToolExecutor;
 
 /// Recent messages that each round of context-window recovery leaves.
 const RECOVERY_ROUNDS: [usize; 4] = [4, 2, 1, 0];
 
-/// Numbers of one compaction. `removed == 0` means that nothing changed.
+/// Numbers of one compaction. Nothing changed when the two sizes are equal; only tool payloads were
+/// shortened when they differ and `removed` is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompactionReport {
     pub removed: usize,
@@ -23,16 +22,24 @@ pub struct CompactionReport {
     pub after_tokens: u64,
 }
 
+/// What recovery began with, to be put back when no round helped.
+struct Untouched {
+    session: BeforeCompaction,
+    context_tokens: u64,
+    auto_compaction: Option<usize>,
+}
+
 impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
     /// One call to the model; compacts and asks again while the context window is exceeded. The
-    /// prompt of the turn stays in every request, exactly once.
+    /// prompt of the turn stays in every request, exactly once. When no round helps, the
+    /// conversation is left as it was before the first of them.
     pub(super) async fn request_with_recovery(
         &mut self,
         summary: &mut TurnSummary,
         cx: &TurnContext,
     ) -> Result<AssistantTurn, RuntimeError> {
-        let rounds = RECOVERY_ROUNDS.len() as u32;
-        let mut next = 0;
+        let mut rounds = (1_u32..).zip(RECOVERY_ROUNDS);
+        let mut untouched: Option<Untouched> = None;
         loop {
             let request = self.request();
             match self.client.stream(request, cx).await {
@@ -40,93 +47,163 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
                 Err(ApiError::ContextWindowExceeded { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
-            // A round that removes nothing would send the same request: go on to the next.
-            loop {
-                let Some(preserve) = RECOVERY_ROUNDS.get(next) else {
-                    return Err(RuntimeError::ContextExhausted);
-                };
-                next += 1;
-                if cx.cancel.is_cancelled() {
-                    return Ok(cancelled());
-                }
-                let config = CompactionConfig {
-                    preserve_recent_messages: *preserve,
-                    max_estimated_tokens: 0,
-                    ..CompactionConfig::default()
-                };
-                let round = (next as u32, rounds);
-                let prompt = self.last_prompt().cloned();
-                let cause = CompactionCause::ContextWindow;
-                let report = self.compact_now(&config, cause, round, prompt.as_ref(), cx);
-                if report.removed > 0 || report.after_tokens < report.before_tokens {
-                    summary.auto_compaction =
-                        Some(summary.auto_compaction.unwrap_or(0) + report.removed);
-                    break;
-                }
+            if cx.cancel.is_cancelled() {
+                return Ok(cancelled());
             }
+            // A round that does not shrink would send the same request: go on to the next.
+            let smaller = rounds.find_map(|(round, preserve)| {
+                let result = compact_session(self.session(), &recovery_config(preserve));
+                result.changed.then_some((round, result))
+            });
+            let Some((round, result)) = smaller else {
+                self.put_back(untouched, summary, cx);
+                return Err(RuntimeError::ContextExhausted);
+            };
+            untouched.get_or_insert_with(|| Untouched {
+                session: self.session.before_compaction(),
+                context_tokens: self.usage.context_tokens(),
+                auto_compaction: summary.auto_compaction,
+            });
+            let cause = CompactionCause::ContextWindow;
+            let max_rounds = RECOVERY_ROUNDS.len() as u32;
+            cx.sink.emit(TuiEvent::Compacting { cause, round, max_rounds });
+            let report = self.take(result, cause, cx);
+            summary.auto_compaction = Some(summary.auto_compaction.unwrap_or(0) + report.removed);
         }
     }
 
-    /// Compacts when the *current* context has crossed the threshold, once per crossing.
+    fn put_back(
+        &mut self,
+        untouched: Option<Untouched>,
+        summary: &mut TurnSummary,
+        cx: &TurnContext,
+    ) {
+        let Some(untouched) = untouched else { return };
+        let saved = self.session.put_back(untouched.session);
+        self.told_whether_saved(saved, cx);
+        self.usage.reset_context(untouched.context_tokens);
+        summary.auto_compaction = untouched.auto_compaction;
+    }
+
+    /// Compacts when the *current* context has crossed the threshold, once per crossing. When there
+    /// was nothing to remove, tries again, silently, once there is more.
     pub(super) fn compact_if_due(&mut self, summary: &mut TurnSummary, cx: &TurnContext) {
+        let messages = self.session().messages.len();
+        let is_retry = self.auto_compaction.has_found_nothing();
         if cx.cancel.is_cancelled()
-            || !self.auto_compaction.should_compact(self.usage.context_tokens())
+            || !self.auto_compaction.should_compact(self.context_tokens(), messages)
         {
             return;
         }
         let config = CompactionConfig { max_estimated_tokens: 0, ..CompactionConfig::default() };
-        let prompt = self.last_prompt().cloned();
-        let report =
-            self.compact_now(&config, CompactionCause::Automatic, (1, 1), prompt.as_ref(), cx);
+        let result = compact_session(self.session(), &config);
+        if !result.changed {
+            self.auto_compaction.found_nothing(messages);
+            if is_retry {
+                return;
+            }
+        }
+        let cause = CompactionCause::Automatic;
+        cx.sink.emit(TuiEvent::Compacting { cause, round: 1, max_rounds: 1 });
+        let report = self.take(result, cause, cx);
         if report.removed > 0 {
             summary.auto_compaction = Some(summary.auto_compaction.unwrap_or(0) + report.removed);
         }
     }
 
-    /// Compacts, stores the result and tells both numbers. `keep` is a prompt that must survive as
-    /// itself, because the turn that it began is not over.
-    pub(super) fn compact_now(
+    /// Compacts on request. Nothing happens silently: both numbers are told also when nothing was
+    /// removed.
+    pub fn compact(&mut self, config: &CompactionConfig, cx: &TurnContext) -> CompactionReport {
+        let cause = CompactionCause::Requested;
+        cx.sink.emit(TuiEvent::Compacting { cause, round: 1, max_rounds: 1 });
+        let result = compact_session(self.session(), config);
+        self.take(result, cause, cx)
+    }
+
+    /// Takes a compacted conversation, stores it and tells both numbers, on the scale of the size
+    /// that the status line shows.
+    fn take(
         &mut self,
-        config: &CompactionConfig,
+        result: CompactionResult,
         cause: CompactionCause,
-        (round, max_rounds): (u32, u32),
-        keep: Option<&Arc<ConversationMessage>>,
         cx: &TurnContext,
     ) -> CompactionReport {
-        cx.sink.emit(TuiEvent::Compacting { cause, round, max_rounds });
-        let before_tokens = self.estimated_tokens();
-        let result = compact_session(self.session(), config);
-        let mut removed = result.removed_message_count;
+        let before_tokens = self.context_tokens();
+        let after_tokens = size_after(before_tokens, result.before_tokens, result.after_tokens);
+        let removed = result.removed_message_count;
         let mut original = None;
         if result.changed {
-            let mut messages = result.messages;
-            if let Some(keep) = keep
-                && !messages.iter().any(|message| Arc::ptr_eq(message, keep))
-            {
-                messages.insert(1.min(messages.len()), Arc::clone(keep));
-                removed = removed.saturating_sub(1);
-            }
-            match self.session.replace_after_compaction(messages, result.compaction) {
+            match self.session.replace_after_compaction(result.messages, result.compaction) {
                 Ok(path) => original = Some(path),
                 Err(error) => {
                     cx.sink.emit(TuiEvent::error(error.to_string()));
                 }
             }
-            self.usage.reset_context(self.session.session().estimated_tokens());
+            self.usage.reset_context(after_tokens);
         }
-        let report =
-            CompactionReport { removed, before_tokens, after_tokens: self.estimated_tokens() };
-        cx.sink.emit(TuiEvent::Compacted {
-            cause,
-            removed: report.removed,
-            before_tokens: report.before_tokens,
-            after_tokens: report.after_tokens,
-            original,
-        });
-        report
+        cx.sink.emit(TuiEvent::Compacted { cause, removed, before_tokens, after_tokens, original });
+        CompactionReport { removed, before_tokens, after_tokens }
+    }
+
+    /// Size of the context as it is now: what the provider reported for the last call, and an
+    /// estimate of what came since.
+    fn context_tokens(&self) -> u64 {
+        let messages = &self.session().messages;
+        let reported = self.usage.context_tokens();
+        match messages.iter().rposition(|message| message.usage.is_some()) {
+            Some(last) if reported > 0 => {
+                let since = messages[last + 1..].iter().map(|m| m.estimated_tokens());
+                since.fold(reported, u64::saturating_add)
+            }
+            _ => reported.max(self.estimated_tokens()),
+        }
+    }
+}
+
+/// The size after a compaction on the scale of a reported size. What was reported above the estimate
+/// (the system prompt, the tools) stays; a report below it scales the estimate.
+fn size_after(reported: u64, estimated_before: u64, estimated_after: u64) -> u64 {
+    if reported >= estimated_before {
+        return reported - (estimated_before - estimated_after.min(estimated_before));
+    }
+    let scaled =
+        u128::from(estimated_after) * u128::from(reported) / u128::from(estimated_before.max(1));
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}
+
+fn recovery_config(preserve: usize) -> CompactionConfig {
+    CompactionConfig {
+        preserve_recent_messages: preserve,
+        max_estimated_tokens: 0,
+        ..CompactionConfig::default()
     }
 }
 
 fn cancelled() -> AssistantTurn {
     AssistantTurn { messages: Vec::new(), stop_reason: crate::api::StopReason::Cancelled }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size_after;
+
+    #[test]
+    fn the_size_after_a_compaction_is_told_on_the_scale_of_the_report() {
+        for (reported, before, after, expected) in [
+            (100, 100, 40, 40),
+            // A system prompt of 50 stays.
+            (150, 100, 40, 90),
+            // The estimate was twice too high.
+            (50, 100, 40, 20),
+            (0, 0, 0, 0),
+            (150_000, 16, 16, 150_000),
+            (u64::MAX, 10, 5, u64::MAX - 5),
+        ] {
+            assert_eq!(
+                size_after(reported, before, after),
+                expected,
+                "{reported} {before} {after}"
+            );
+        }
+    }
 }

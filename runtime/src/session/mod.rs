@@ -18,6 +18,6 @@ pub use model::{
     ContentBlock, ConversationMessage, MessageRole, PartialReason, Session, SessionCompaction,
     SessionFork, estimate_tokens,
 };
-pub use open::OpenSession;
+pub use open::{BeforeCompaction, OpenSession};
 pub use pairs::unanswered_tool_uses;
 pub use store::{SessionEntry, SessionError, SessionStore, SessionView};

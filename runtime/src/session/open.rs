@@ -7,7 +7,7 @@
 //! What cannot be written stays queued: the conversation goes on in memory, and the next write
 //! tries the queue again in order, so that the file never has a hole.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -52,6 +52,14 @@ enum Pending {
     Prompt(String, u64),
     Compaction,
     Meta,
+}
+
+/// A conversation as it was before it was compacted.
+#[derive(Debug, Clone)]
+pub struct BeforeCompaction {
+    messages: Vec<Arc<ConversationMessage>>,
+    compaction: Option<SessionCompaction>,
+    spent: Vec<SpentUsage>,
 }
 
 /// Steps of a compaction on disk, in order; a crash may fall between any two.
@@ -219,9 +227,12 @@ impl OpenSession {
         let saved = self.write_queue();
         let title = self.title();
         self.title = title;
-        let removed = self.session.messages.iter().filter(|old| {
-            old.usage.is_some() && !messages.iter().any(|kept| Arc::ptr_eq(kept, old))
-        });
+        let kept: HashSet<*const ConversationMessage> = messages.iter().map(Arc::as_ptr).collect();
+        let removed = self
+            .session
+            .messages
+            .iter()
+            .filter(|old| old.usage.is_some() && !kept.contains(&Arc::as_ptr(old)));
         let spent = SpentUsage::of_messages(removed, self.session.model.as_deref());
         SpentUsage::merge(&mut self.session.spent, spent);
         self.session.messages = messages;
@@ -232,12 +243,40 @@ impl OpenSession {
         replaced.map_err(|source| self.not_saved(source))
     }
 
+    /// What [`Self::put_back`] needs to undo compactions from here on.
+    pub fn before_compaction(&self) -> BeforeCompaction {
+        BeforeCompaction {
+            messages: self.session.messages.clone(),
+            compaction: self.session.compaction.clone(),
+            spent: self.session.spent.clone(),
+        }
+    }
+
+    /// Makes the conversation what it was, in memory and on disk. What was kept of the compactions
+    /// in between stays in the side folder.
+    pub fn put_back(&mut self, before: BeforeCompaction) -> Result<(), SessionError> {
+        self.session.messages = before.messages;
+        self.session.compaction = before.compaction;
+        self.session.spent = before.spent;
+        self.session.updated_at_ms = now_ms();
+        self.write_live(&mut |_| Ok(())).map_err(|source| self.not_saved(source))?;
+        // The snapshot holds what still waited.
+        self.queue.clear();
+        Ok(())
+    }
+
     fn replace_on_disk(
         &mut self,
         after: &mut dyn FnMut(Step) -> io::Result<()>,
     ) -> io::Result<PathBuf> {
         let original = self.keep_original()?;
         after(Step::OriginalKept)?;
+        self.write_live(after)?;
+        Ok(original)
+    }
+
+    /// Puts a snapshot of what is in memory under the live name.
+    fn write_live(&mut self, after: &mut dyn FnMut(Step) -> io::Result<()>) -> io::Result<()> {
         let dir = self.path.parent().unwrap_or(Path::new(".")).to_owned();
         let mut snapshot =
             tempfile::Builder::new().prefix(".compacting-").suffix(".tmp").tempfile_in(&dir)?;
@@ -253,7 +292,7 @@ impl OpenSession {
         disk::sync_dir(&dir)?;
         after(Step::SnapshotLive)?;
         self.file = Some(disk::open_append(&self.path, false)?);
-        Ok(original)
+        Ok(())
     }
 
     /// A second name for the live file as it is, or a copy where links are not possible.

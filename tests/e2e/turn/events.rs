@@ -40,9 +40,9 @@ async fn golden_sequence_of_a_turn_with_thinking_text_two_tools_a_hook_a_denial_
     let large = TokenUsage { input_tokens: 50_000, output_tokens: 5, ..TokenUsage::default() };
     let mut stage = Stage::new(
         vec![
-            answer(vec![text("Hello.")]),
-            answer(vec![text("Hello again.")]),
-            answer(vec![text("And again.")]),
+            answer(context::long_answer()),
+            answer(context::long_answer()),
+            answer(context::long_answer()),
             answer(vec![
                 thinking("Look first."),
                 text("I will look."),

@@ -104,3 +104,28 @@ async fn an_answer_for_this_session_covers_the_same_command_only() {
     assert_eq!(stage.person.asked().len(), 2);
     assert!(!stage.folder.path().join("marker").exists());
 }
+
+#[tokio::test]
+async fn a_call_whose_id_repeats_in_one_answer_runs_once_and_is_sent_once() {
+    let write = |content: &str| json!({"command": format!("echo {content} >> log.txt")});
+    let mut stage = Stage::new(
+        vec![
+            answer(vec![tool("t", "bash", write("one")), tool("t", "bash", write("two"))]),
+            answer(vec![text("ok")]),
+        ],
+        vec![Decision::AllowOnce],
+    );
+    stage.turn("go").await.unwrap();
+    let log = std::fs::read_to_string(stage.folder.path().join("log.txt")).unwrap();
+    assert_eq!(log, "one\n");
+    assert_every_tool_use_has_a_result(&stage.conversation);
+    let requests = stage.requests.lock().unwrap();
+    let sent: Vec<&ContentBlock> =
+        requests[1].messages.iter().flat_map(|message| &message.blocks).collect();
+    let calls = sent.iter().filter(|block| matches!(block, ContentBlock::ToolUse { .. })).count();
+    let results =
+        sent.iter().filter(|block| matches!(block, ContentBlock::ToolResult { .. })).count();
+    assert_eq!((calls, results), (1, 1));
+    let warned = |line: &String| line.starts_with("notice Warning") && line.contains("repeated");
+    assert_eq!(stage.sink.lines().iter().filter(|line| warned(line)).count(), 1);
+}

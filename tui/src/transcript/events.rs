@@ -289,16 +289,20 @@ impl Transcript {
         original: Option<String>,
     ) {
         let tokens = |count: u64| grouped(usize::try_from(count).unwrap_or(usize::MAX));
-        let mut text = if removed == 0 {
+        let why = match cause {
+            CompactionCause::Requested => "",
+            CompactionCause::Automatic => " (the context was getting full)",
+            CompactionCause::ContextWindow => " (the context was full)",
+        };
+        let mut text = if removed == 0 && after == before {
             format!("Nothing to compact: the context has about {} tokens", tokens(before))
         } else {
-            let why = match cause {
-                CompactionCause::Requested => "",
-                CompactionCause::Automatic => " (the context was getting full)",
-                CompactionCause::ContextWindow => " (the context was full)",
+            let what = match removed {
+                0 => "long tool texts were shortened".to_owned(),
+                removed => format!("{removed} messages became a summary"),
             };
             format!(
-                "Compacted{why}: {removed} messages became a summary, about {} tokens are now {}",
+                "Compacted{why}: {what}, about {} tokens are now {}",
                 tokens(before),
                 tokens(after),
             )
