@@ -1,10 +1,12 @@
 //! Writing a conversation as markdown, for people.
 
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::redact::Redactor;
 use crate::session::{ContentBlock, MessageRole, Session};
 
 #[derive(Debug, Error)]
@@ -14,18 +16,23 @@ pub(super) struct ExportError {
     source: std::io::Error,
 }
 
-/// Writes the session to `path`, or to `<session id>.md` in its workspace. Never overwrites a file
-/// that exists.
-pub(super) fn export(session: &Session, path: Option<PathBuf>) -> Result<PathBuf, ExportError> {
+/// Writes the session without secrets to `path`, or to `<session id>.md` in its workspace, readable
+/// only by its owner. Never overwrites a file that exists.
+pub(super) fn export(
+    session: &Session,
+    path: Option<PathBuf>,
+    redactor: &Redactor,
+) -> Result<PathBuf, ExportError> {
     let root = session.workspace_root.clone().unwrap_or_else(|| PathBuf::from("."));
     let path = root.join(path.unwrap_or_else(|| PathBuf::from(format!("{}.md", session.id))));
-    write_new(&path, &markdown(session))
+    write_new(&path, &redactor.redact(&markdown(session)))
         .map_err(|source| ExportError { path: path.clone(), source })?;
     Ok(path)
 }
 
 fn write_new(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(path)?;
+    let mut options = std::fs::OpenOptions::new();
+    let mut file = options.write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(text.as_bytes())?;
     file.sync_data()
 }

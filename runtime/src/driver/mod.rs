@@ -209,7 +209,8 @@ impl Driver {
                 self.open(|parts| parts.store.resume(&reference), true);
             }
             Command::Export { path } => {
-                match export::export(self.parts.conversation.session(), path) {
+                let session = self.parts.conversation.session();
+                match export::export(session, path, self.parts.store.redactor()) {
                     Ok(path) => self.emit(TuiEvent::Exported { path }),
                     Err(error) => self.emit(TuiEvent::error(error.to_string())),
                 }

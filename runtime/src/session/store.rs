@@ -117,7 +117,8 @@ impl SessionStore {
         self
     }
 
-    pub(super) fn redactor(&self) -> &Redactor {
+    /// What is taken out of everything that is written.
+    pub fn redactor(&self) -> &Redactor {
         &self.redactor
     }
 
