@@ -11,12 +11,13 @@ const FOLDERS: [(&str, &str); 3] = [
     (".claude", "it holds settings, permissions and hooks"),
 ];
 
-const FILES: [(&str, &str); 18] = [
+const FILES: [(&str, &str); 19] = [
     (".claw.json", "it holds this program's settings, permissions and hooks"),
     (".claude.json", "it holds settings, permissions and hooks"),
     (".mcp.json", "it names commands that are started as servers"),
     (".gitconfig", "git obeys it and runs commands that it names"),
     (".gitmodules", "git fetches what it names"),
+    (".npmrc", "npm obeys it and runs what it names"),
     (".bashrc", SHELL),
     (".bash_profile", SHELL),
     (".bash_login", SHELL),
@@ -48,6 +49,14 @@ pub(super) fn why_protected(workspace: &Workspace, given: &str) -> Option<String
     Some(format!("{} is protected: {why}", path.display()))
 }
 
+/// Why a command that names this word is asked. The text is all that is looked at: no link is
+/// followed, and what lies above the workspace does not count.
+pub(super) fn why_named(root: &Path, word: &str) -> Option<String> {
+    let path = Path::new(word);
+    let why = reason(path.strip_prefix(root).unwrap_or(path))?;
+    Some(format!("this command names a protected file, {word}: {why}"))
+}
+
 fn reason(path: &Path) -> Option<&'static str> {
     let names: Vec<String> = path
         .components()
@@ -67,12 +76,13 @@ fn reason(path: &Path) -> Option<&'static str> {
     folder.or(file)
 }
 
-/// File systems that ignore case also ignore some invisible characters.
+/// File systems that ignore case also ignore some invisible characters, or dots at the end.
 fn fold(name: &str) -> String {
     let visible = name.chars().filter(|c| {
         !matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
     });
-    visible.flat_map(char::to_lowercase).collect()
+    let folded: String = visible.flat_map(char::to_lowercase).collect();
+    folded.trim_end_matches(['.', ' ']).to_owned()
 }
 
 #[cfg(test)]
@@ -98,6 +108,9 @@ mod tests {
             (absolute.as_str(), true),
             (".GIT/config", true),
             (".g\u{200c}it/config", true),
+            (".git./config", true),
+            (".env. ", true),
+            ("sub/.npmrc", true),
             ("vendor/lib/.git/config", true),
             (".git", true),
             ("hooks/pre-commit", true),

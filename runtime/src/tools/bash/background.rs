@@ -83,7 +83,7 @@ pub(super) fn start(scope: &Scope, command: &str) -> ToolOutcome {
     ToolOutcome {
         facts: Some(facts),
         ..ToolOutcome::ok(format!(
-            "Started in the background with process id {pid}. Output goes to {}; read it with read_file. To end it and what it started: kill -- -{pid}. It ends with this program.",
+            "Started in the background with process id {pid}. Output goes to {}; read it with read_file. To end it and what it started: kill -- -{pid}. It is ended when this program is left; if this program is killed, it goes on.",
             path.display()
         ))
     }

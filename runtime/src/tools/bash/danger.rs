@@ -1,29 +1,99 @@
-//! A short list of commands that destroy beyond the workspace and so are asked in every mode.
+//! A short list of commands that destroy beyond the workspace, and commands that name a protected
+//! file: both are asked in every mode.
 //!
 //! It is a warning, not a sandbox: it looks at the words of the command as written, and whoever
 //! wants to get around it can. Keep it short; the mode and the person are the protection.
 
+use std::path::Path;
+
+use crate::tools::protected::why_named;
+
 /// Programs that only run what follows them.
 const PREFIXES: [&str; 9] =
     ["sudo", "doas", "command", "exec", "nohup", "time", "env", "xargs", "setsid"];
-/// Programs that may look at git hooks without a question.
-const READERS: [&str; 11] =
-    ["cat", "ls", "head", "tail", "less", "file", "stat", "wc", "grep", "find", "test"];
+/// Programs that write only where their output is redirected to.
+const READERS: [&str; 19] = [
+    "cat", "ls", "head", "tail", "less", "file", "stat", "wc", "grep", "rg", "find", "test", "[",
+    "diff", "cmp", "du", "echo", "printf", "true",
+];
 
-/// Why this command is asked in every mode.
+/// Programs that run a script that is one of their words.
+const SHELLS: [&str; 5] = ["bash", "sh", "dash", "zsh", "eval"];
+
+/// Why this command is asked in every mode: it destroys.
 pub(super) fn why_destructive(command: &str) -> Option<String> {
     let dense: String = command.chars().filter(|c| !c.is_whitespace()).collect();
     if dense.contains(":(){:|:") {
         return Some("this is a fork bomb: it fills the machine with processes".to_owned());
     }
-    simple_commands(command).iter().find_map(|words| check(words))
+    let mut folder = String::new();
+    simple_commands(command).iter().find_map(|words| {
+        if let Some(("cd" | "pushd", arguments)) = program(words) {
+            let target = arguments.iter().find(|word| !word.starts_with('-'));
+            folder = from(&folder, target.map_or("~", String::as_str));
+        }
+        check(words, &folder)
+    })
 }
 
-fn check(words: &[String]) -> Option<String> {
+/// Why this command is asked in every mode: it names a protected file, and may change it.
+pub(super) fn why_protected(root: &Path, command: &str) -> Option<String> {
+    simple_commands(command).iter().find_map(|words| {
+        let (program, arguments) = program(words)?;
+        if SHELLS.contains(&program) {
+            let scripts = arguments.iter().filter(|word| word.contains(char::is_whitespace));
+            if let Some(why) = scripts.map(String::as_str).find_map(|s| why_protected(root, s)) {
+                return Some(why);
+            }
+        }
+        let named = |word: &str| {
+            // A name also follows an option, a scheme or a redirection. Messages of commits are
+            // prose; anything else with blanks in it may be a program.
+            let ends =
+                |c: char| "=:,;<>|&()'\"`{}".contains(c) || (program != "git" && c.is_whitespace());
+            word.split(ends).find_map(|part| why_named(root, part))
+        };
+        let reads = READERS.contains(&program) && !(program == "find" && find_acts(arguments));
+        if reads {
+            redirected(words).find_map(named)
+        } else {
+            words.iter().map(String::as_str).find_map(named)
+        }
+    })
+}
+
+/// What a simple command runs, and with what.
+fn program(words: &[String]) -> Option<(&str, &[String])> {
     let start = words.iter().position(|word| {
         !PREFIXES.contains(&base(word)) && !word.contains('=') && !word.starts_with('-')
     })?;
-    let (program, arguments) = (base(&words[start]), &words[start + 1..]);
+    Some((base(&words[start]), &words[start + 1..]))
+}
+
+/// Whether this `find` does more than look.
+fn find_acts(arguments: &[String]) -> bool {
+    let acts = ["-delete", "-exec", "-execdir", "-ok", "-okdir"];
+    arguments.iter().any(|word| acts.contains(&word.as_str()) || word.starts_with("-fprint"))
+}
+
+/// Whether this `find` removes what it finds.
+fn find_removes(arguments: &[String]) -> bool {
+    find_acts(arguments)
+        && arguments.iter().any(|word| word == "-delete" || ["rm", "shred"].contains(&base(word)))
+}
+
+/// A path as seen from the folder that a script went to.
+fn from(folder: &str, path: &str) -> String {
+    if folder.is_empty() || path.starts_with(['/', '~', '$']) {
+        path.to_owned()
+    } else {
+        format!("{folder}/{path}")
+    }
+}
+
+/// Checks a simple command that runs in `folder`; empty is the workspace.
+fn check(words: &[String], folder: &str) -> Option<String> {
+    let (program, arguments) = program(words)?;
     let has_flag = |short: &[char], long: &str| {
         arguments.iter().any(|word| {
             word == long
@@ -32,8 +102,19 @@ fn check(words: &[String]) -> Option<String> {
     };
     match program {
         "rm" | "chmod" | "chown" | "chgrp" if has_flag(&['r', 'R'], "--recursive") => {
-            if let Some(target) = arguments.iter().find(|word| reaches_beyond(word)) {
+            let mut targets = arguments.iter().filter(|word| !word.starts_with('-'));
+            if let Some(target) = targets.find(|word| reaches_beyond(&from(folder, word))) {
+                let target = from(folder, target);
                 return Some(format!("{program} goes through {target} and everything below it"));
+            }
+        }
+        "find" if find_removes(arguments) => {
+            let is_test = |word: &String| word.starts_with(['-', '(', '!']);
+            let starts = arguments.iter().take_while(|word| !is_test(word));
+            if let Some(start) =
+                starts.map(|start| from(folder, start)).find(|start| reaches_beyond(start))
+            {
+                return Some(format!("find deletes what it finds below {start}"));
             }
         }
         "dd" => {
@@ -45,7 +126,7 @@ fn check(words: &[String]) -> Option<String> {
                 return Some(format!("dd writes directly to the device {device}"));
             }
         }
-        "bash" | "sh" | "dash" | "zsh" | "eval" => {
+        _ if SHELLS.contains(&program) => {
             // The script is one quoted word; each level is shorter than the one around it.
             let scripts = arguments.iter().filter(|word| word.contains(char::is_whitespace));
             if let Some(warning) = scripts.map(String::as_str).find_map(why_destructive) {
@@ -89,15 +170,27 @@ fn check_git(arguments: &[String]) -> Option<String> {
         .then(|| "it changes where git finds its hooks".to_owned())
 }
 
-/// The root, a folder directly below it, the home folder, or what lies above the workspace.
+/// The root or the home folder, what lies directly below them, or what lies above the workspace.
 fn reaches_beyond(word: &str) -> bool {
     let path = word.trim_end_matches(['*', '.']).trim_end_matches('/');
-    let home = ["~", "$HOME", "${HOME}"].contains(&path);
     let above = word.split('/').all(|part| part == ".." || part == "*" || part.is_empty())
         && word.contains("..");
-    let near_root = word.starts_with('/')
-        && path.split('/').filter(|part| !part.is_empty() && *part != ".").count() <= 1;
-    home || above || near_root
+    let below = ["~", "$HOME", "${HOME}", ""].into_iter().find_map(|start| {
+        let rest = path.strip_prefix(start)?;
+        // An empty path is the root only when it was one: "." is where the command runs.
+        let is_whole = rest.is_empty() && (!start.is_empty() || word.starts_with('/'));
+        (is_whole || rest.starts_with('/')).then_some(rest)
+    });
+    above || below.is_some_and(|rest| depth(rest) <= 1)
+}
+
+/// Folders between a path and where it begins.
+fn depth(path: &str) -> usize {
+    path.split('/').fold(0, |depth: usize, part| match part {
+        "" | "." => depth,
+        ".." => depth.saturating_sub(1),
+        _ => depth + 1,
+    })
 }
 
 fn is_device(path: &str) -> bool {
@@ -167,6 +260,38 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_command_that_names_a_protected_file_is_asked_unless_it_only_looks() {
+        for (command, expected) in [
+            ("echo x > .env", true),
+            ("echo x>.env", true),
+            ("echo z >> .claw/settings.json", true),
+            ("printf '%s' x | tee '.claw/settings.local.json'", true),
+            ("cp other \".git/config\"", true),
+            ("cp other ./.GIT./config", true),
+            ("sudo dd if=x of=.git/config", true),
+            ("sed -i s/a/b/ ~/.bashrc", true),
+            ("bash -c 'echo x > .env'", true),
+            ("python3 -c \"open('.env', 'w')\"", true),
+            ("rm -rf .git", true),
+            ("cd .git && touch x", true),
+            ("find .git -name x -delete", true),
+            ("npm set x --userconfig=sub/.npmrc", true),
+            ("echo x > /home/me/.claude/work/.env", true),
+            ("cat .env", false),
+            ("grep -rn x .claude --exclude-dir=.git", false),
+            ("find . -not -path './.git/*' -name '*.rs'", false),
+            ("echo .env >> .gitignore", false),
+            ("git commit -m 'Read .env at the start'", false),
+            ("git add .github src/environment.rs", false),
+            ("touch /home/me/.claude/work/src/lib.rs", false),
+            ("cargo test", false),
+        ] {
+            let got = why_protected(Path::new("/home/me/.claude/work"), command);
+            assert_eq!(got.is_some(), expected, "{command}: {got:?}");
+        }
+    }
+
+    #[test]
     fn commands_that_destroy_beyond_the_workspace_are_asked_and_ordinary_ones_are_not() {
         for (command, expected) in [
             ("rm -rf /", true),
@@ -194,6 +319,17 @@ mod tests {
             ("echo x > .git/hooks/pre-commit", true),
             ("cp hook .git/hooks/post-merge", true),
             ("git config core.hooksPath hooks", true),
+            ("cd / && rm -rf ./x", true),
+            ("cd ~; rm -rf x", true),
+            ("cd && rm -r .", true),
+            ("\\rm -rf $HOME/x", true),
+            ("find /x -delete", true),
+            ("find ~ -name '*.o' -exec rm {} +", true),
+            ("cd src && rm -rf ./x", false),
+            ("rm -rf .", false),
+            ("rm -rf ~/project/target", false),
+            ("find . -name '*.o' -delete", false),
+            ("find / -name '*.o'", false),
             ("rm -rf target", false),
             ("rm -rf ./build/*", false),
             ("rm -rf ../sibling/target", false),

@@ -66,8 +66,9 @@ impl Tool for Bash {
         Grant { key: format!("bash:{}", input.command), words: format!("`{}`", input.command) }
     }
 
-    fn always_ask(_scope: &Scope, input: &Input) -> Option<String> {
+    fn always_ask(scope: &Scope, input: &Input) -> Option<String> {
         danger::why_destructive(&input.command)
+            .or_else(|| danger::why_protected(scope.workspace.root(), &input.command))
     }
 
     async fn run(scope: Arc<Scope>, input: Input, call: CallContext) -> ToolOutcome {
