@@ -241,7 +241,8 @@ impl Settings {
             _ if NOT_USED.contains(&key) => unused.push(key.to_owned()),
             _ => {
                 self.warn(file, key, &format!("\"{key}\" is not a setting"));
-                unused.push(key.to_owned());
+                // Listed with the settings, but not told a second time.
+                self.unused.push(file.sourced(key.to_owned()));
             }
         }
         true
