@@ -18,6 +18,7 @@ pub mod hooks;
 pub mod permissions;
 pub mod prompt;
 pub mod redact;
+pub mod sequences;
 pub mod session;
 pub mod settings;
 pub mod tools;

@@ -90,7 +90,7 @@ impl Exchange<'_> {
                 }
                 Outcome::Failed(failure) => failure,
             };
-            let Some(wait) = waits.next(failure.advice) else { return Err(failure.error) };
+            let Some(wait) = waits.next(failure.advice) else { return Err(failure.given_up()) };
             attempt += 1;
             tracing::info!(
                 endpoint = self.endpoint.name(),

@@ -4,6 +4,7 @@
 //! does not fit": there the documented form of the message is read, here and nowhere else.
 
 use std::error::Error;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -34,6 +35,21 @@ impl Failure {
         self.error.to_string()
     }
 
+    /// The error when the request is not sent again. A provider that named a time is quoted: only
+    /// the person can wait that long.
+    pub fn given_up(mut self) -> ApiError {
+        if let Advice::Again { after: Some(after) } = self.advice
+            && let ApiError::RateLimited { message, .. }
+            | ApiError::Overloaded { message }
+            | ApiError::Server { message, .. }
+            | ApiError::Rejected { message, .. } = &mut self.error
+            && !after.is_zero()
+        {
+            message.push_str(&format!(". Try again in {}", in_words(after)));
+        }
+        self.error
+    }
+
     /// The same failure when a part of the answer was shown already.
     pub fn into_cut_cause(self) -> CutCause {
         let (kind, message) = match self.error {
@@ -44,6 +60,15 @@ impl Failure {
             other => ("error", other.to_string()),
         };
         CutCause::Provider { kind: kind.to_owned(), message }
+    }
+}
+
+/// A time to wait, rounded up.
+fn in_words(wait: Duration) -> String {
+    match wait.as_secs_f64().ceil() as u64 {
+        seconds @ ..=90 => format!("{seconds} s"),
+        seconds @ ..=7200 => format!("{} min", seconds.div_ceil(60)),
+        seconds => format!("{} h", seconds.div_ceil(3600)),
     }
 }
 
@@ -287,6 +312,22 @@ mod tests {
         };
         check(429, false);
         check(400, true);
+    }
+
+    #[test]
+    fn a_time_that_is_not_waited_for_is_told() {
+        let check = |seconds: u64, expected: &str| {
+            let after = Some(Duration::from_secs(seconds));
+            let wishes = Wishes { should_retry: None, after };
+            let body = br#"{"error":{"type":"t","message":"slow down"}}"#;
+            let failure = refusal(&endpoint(), 429, &ProviderError::parse(body), wishes);
+            assert_eq!(failure.reason(), "rate limited by the provider: slow down");
+            assert_eq!(failure.given_up().to_string(), expected);
+        };
+        check(3600, "rate limited by the provider: slow down. Try again in 60 min");
+        check(20, "rate limited by the provider: slow down. Try again in 20 s");
+        check(86_400, "rate limited by the provider: slow down. Try again in 24 h");
+        check(0, "rate limited by the provider: slow down");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use reqwest::{Method, Request, Url};
 
 use super::ApiError;
 use crate::redact::Redactor;
+use crate::sequences::strip_sequences;
 
 /// Longest provider message that is shown, in characters.
 const MAX_MESSAGE_CHARS: usize = 600;
@@ -220,7 +221,9 @@ impl Endpoint {
 
     /// A text from outside, made fit for a message: one line, bounded, without the credential.
     pub fn clean(&self, text: &str) -> String {
-        let text = self.redactor.redact(text);
+        // Without sequences first: one inside a key would hide it.
+        let text = strip_sequences(text);
+        let text = self.redactor.redact(&text);
         let mut cleaned = String::new();
         let words = text.split(|c: char| c.is_whitespace() || c.is_control());
         for word in words.filter(|word| !word.is_empty()) {
@@ -309,6 +312,7 @@ mod tests {
             assert!(!text.contains("marker-key") && !text.contains("password"), "{text}");
         }
         assert_eq!(endpoint.clean("a\r\n\u{7}b   marker-key"), "a b [redacted]");
+        assert_eq!(endpoint.clean("\u{1b}[31mmark\u{1b}[0mer-key\u{1b}]0;x\u{7}!"), "[redacted]!");
     }
 
     #[test]
