@@ -31,6 +31,8 @@ const MEASURED_LINE_BYTES: usize = 4096;
 enum Reading {
     /// `\r` breaks the line, `\b` is dropped.
     Text,
+    /// The same, and tabs stay: for what leaves the program as a stream of text.
+    Stream,
     /// `\r` starts the line again, `\b` takes the last character back.
     Output,
 }
@@ -63,6 +65,11 @@ impl Sanitiser {
     /// For prose and inputs.
     pub fn text() -> Self {
         Self { reading: Reading::Text, state: State::Ground, carriage_return: false }
+    }
+
+    /// For prose that goes on to a pipe or a file, where a tab has to stay one.
+    pub fn stream() -> Self {
+        Self { reading: Reading::Stream, state: State::Ground, carriage_return: false }
     }
 
     /// For the output of programs.
@@ -128,7 +135,7 @@ impl Sanitiser {
                     out.push('\n');
                     return;
                 }
-                (_, Reading::Text) => {
+                (_, Reading::Text | Reading::Stream) => {
                     self.carriage_return = false;
                     out.push('\n');
                 }
@@ -143,6 +150,7 @@ impl Sanitiser {
         match c {
             '\n' | '\u{85}' | '\u{2028}' | '\u{2029}' => out.push('\n'),
             '\r' => self.carriage_return = true,
+            '\t' if self.reading == Reading::Stream => out.push('\t'),
             '\t' => push_tab(out),
             '\x08' if self.reading == Reading::Output => {
                 if out.len() > line_start(out) {

@@ -129,6 +129,16 @@ pub enum ApiError {
     /// There is no backend of this name.
     #[error("there is no backend \"{name}\"; one of: {known}")]
     UnknownBackend { name: String, known: String },
+    /// Nothing is configured, and nobody is there to be shown the demo.
+    #[error(
+        "no backend is configured. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name a backend with --backend (demo needs no key)"
+    )]
+    NoBackend,
+    /// The backend is known by name only.
+    #[error(
+        "this version has no {backend} backend yet; leave --backend out, or name another one: claw --help shows them"
+    )]
+    NotInThisVersion { backend: &'static str },
     /// A worker failed (workers crate).
     #[error("worker: {message}")]
     Worker { message: String },

@@ -13,6 +13,7 @@ mod welcome;
 mod tests;
 
 use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use claw_runtime::NoticeLevel;
@@ -107,6 +108,7 @@ pub struct App {
     focused: bool,
     mouse: bool,
     session_id: Option<String>,
+    session_file: Option<PathBuf>,
     /// The same, once it has messages and so is on disk.
     resumable: Option<String>,
     /// Id and title of sessions, as far as they were listed.
@@ -134,6 +136,7 @@ impl App {
             focused: true,
             mouse: options.mouse,
             session_id: None,
+            session_file: None,
             resumable: None,
             sessions: Vec::new(),
             layout: view::layout(Rect::ZERO, Wanted { notice: 0, composer: 1, dialog: 0 }),
@@ -253,6 +256,11 @@ impl App {
     /// The session to name in the resume command; none when nothing was said.
     pub fn resumable_session(&self) -> Option<&str> {
         self.resumable.as_deref()
+    }
+
+    /// The file of the session that is open; it may not be there, when nothing could be saved.
+    pub fn session_file(&self) -> Option<&Path> {
+        self.session_file.as_deref()
     }
 
     /// Sends a prompt, or queues it while a turn runs.

@@ -118,6 +118,7 @@ impl App {
 
     fn open_session(&mut self, now: Instant, view: &SessionView) {
         self.session_id = Some(view.id.clone());
+        self.session_file = Some(view.path.clone());
         self.resumable = (!view.messages.is_empty()).then(|| view.id.clone());
         self.transcript.load(view);
         self.composer.load_history(view.prompt_history.clone());

@@ -93,6 +93,9 @@ pub enum BackendName {
     Dashscope,
     Ollama,
     Demo,
+    /// Answered by the reason why it cannot be had.
+    #[value(hide = true)]
+    Claude,
 }
 
 impl BackendName {
@@ -104,6 +107,7 @@ impl BackendName {
             Self::Dashscope => "dashscope",
             Self::Ollama => "ollama",
             Self::Demo => "demo",
+            Self::Claude => "claude",
         }
     }
 }

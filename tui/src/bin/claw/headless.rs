@@ -3,12 +3,13 @@
 
 use std::io::{IsTerminal, Read, Write, stdin, stdout};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use claw_runtime::api::StopReason;
 use claw_runtime::permissions::DenyAll;
 use claw_runtime::{StreamSink, TuiEvent, TurnStop};
+use claw_tui::sanitise::Sanitiser;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::Options;
@@ -20,7 +21,7 @@ const NOBODY: &str = "nobody can be asked in a run without a screen; --permissio
 pub fn run(options: Options) -> Result<ExitCode> {
     let prompt = prompt(options.prompt)?;
     let workspace = Workspace::enter(&options.common)?;
-    let sink = Arc::new(PlainSink::default());
+    let sink = Arc::new(PlainSink::new());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let outcome = runtime.block_on(async {
         let mut driver = wiring::driver(
@@ -45,7 +46,12 @@ pub fn run(options: Options) -> Result<ExitCode> {
     runtime.shutdown_background();
     sink.finish()?;
     Ok(match outcome?.stop {
-        TurnStop::Finished(StopReason::EndTurn | StopReason::StopSequence) => ExitCode::SUCCESS,
+        TurnStop::Finished(StopReason::EndTurn | StopReason::StopSequence) => {
+            if !sink.wrote() {
+                note("the model ended its turn without a text");
+            }
+            ExitCode::SUCCESS
+        }
         TurnStop::Cancelled => ExitCode::from(130),
         stop => {
             note(&early(&stop));
@@ -99,37 +105,85 @@ fn note(text: &str) {
     eprintln!("claw: {}", claw_tui::sanitise::single_line(text));
 }
 
-/// Writes text deltas to standard output, sanitised when that is a terminal.
-#[derive(Default)]
+/// Writes the text of the answer to standard output, sanitised: what is piped is shown sooner or
+/// later, and a sequence may come in two pieces.
 struct PlainSink {
     state: Mutex<PlainState>,
 }
 
-#[derive(Default)]
 struct PlainState {
+    sanitiser: Sanitiser,
+    /// The line that is being written: the sanitiser needs it, nothing else.
+    line: String,
     wrote: bool,
+    /// A message ended; a next one is set off by a blank line.
+    between: bool,
     failed: Option<std::io::Error>,
 }
 
-impl PlainSink {
-    fn write(&self, text: &str) {
-        let Ok(mut state) = self.state.lock() else { return };
-        if state.failed.is_some() {
+impl PlainState {
+    fn new() -> Self {
+        Self {
+            sanitiser: Sanitiser::stream(),
+            line: String::new(),
+            wrote: false,
+            between: false,
+            failed: None,
+        }
+    }
+
+    fn add(&mut self, delta: &str) {
+        let before = self.line.len();
+        self.sanitiser.push(delta, &mut self.line);
+        if self.line.len() == before {
+            return;
+        }
+        let set_off = if std::mem::take(&mut self.between) { "\n\n" } else { "" };
+        let text = [set_off, &self.line[before..]].concat();
+        self.wrote = true;
+        self.write(&text);
+        let line_start = self.line.rfind('\n').map_or(0, |at| at + 1);
+        self.line.drain(..line_start);
+    }
+
+    fn end_message(&mut self) {
+        // A sequence that was left open ends with its message.
+        self.sanitiser = Sanitiser::stream();
+        self.line.clear();
+        self.between = self.wrote;
+    }
+
+    fn write(&mut self, text: &str) {
+        if self.failed.is_some() {
             return;
         }
         let mut out = stdout().lock();
         if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-            state.failed = Some(error);
+            self.failed = Some(error);
         }
-        state.wrote = true;
+    }
+}
+
+impl PlainSink {
+    fn new() -> Self {
+        Self { state: Mutex::new(PlainState::new()) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, PlainState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wrote(&self) -> bool {
+        self.state().wrote
     }
 
     /// Ends the last line; a pipe that was closed early is not an error of ours.
     fn finish(&self) -> Result<()> {
-        if self.state.lock().is_ok_and(|state| state.wrote) {
-            self.write("\n");
+        let mut state = self.state();
+        if state.wrote {
+            state.write("\n");
         }
-        match self.state.lock().ok().and_then(|mut state| state.failed.take()) {
+        match state.failed.take() {
             Some(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
             _ => Ok(()),
         }
@@ -139,11 +193,8 @@ impl PlainSink {
 impl StreamSink for PlainSink {
     fn emit(&self, event: TuiEvent) {
         match event {
-            TuiEvent::TextDelta { text } if stdout().is_terminal() => {
-                self.write(&claw_tui::sanitise::text(&text));
-            }
-            TuiEvent::TextDelta { text } => self.write(&text),
-            TuiEvent::MessageStop { stop_reason: StopReason::ToolUse } => self.write("\n\n"),
+            TuiEvent::TextDelta { text } => self.state().add(&text),
+            TuiEvent::MessageStop { .. } => self.state().end_message(),
             TuiEvent::ToolResult { name, outcome, denied: true, .. } => {
                 note(&format!("{name} was denied: {}", outcome.output));
             }

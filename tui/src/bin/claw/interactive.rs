@@ -24,6 +24,7 @@ use ratatui::text::Line;
 use tracing_appender::non_blocking::WorkerGuard;
 
 use crate::args::{Common, Options};
+use crate::way_back::WayBack;
 use crate::wiring::{self, Failing, Workspace};
 use crate::{clipboard, editor, guard, logging};
 
@@ -36,6 +37,10 @@ pub fn run(options: Options) -> Result<ExitCode> {
     let workspace = Workspace::enter(&options.common)?;
     let theme = theme(&workspace, capabilities);
     let (sender, receiver) = inbox::channel();
+    let way_back = WayBack {
+        elsewhere: workspace.started_in.as_ref() != Some(&workspace.root),
+        root: workspace.root.clone(),
+    };
     let runtime = start_runtime(workspace, options.common, &sender)?;
 
     let (mut app, first) = App::new(AppOptions {
@@ -70,7 +75,7 @@ pub fn run(options: Options) -> Result<ExitCode> {
     let ended = run::run(&mut app, &receiver, &mut session, &mut outside);
     // Dropping the receiver frees a runtime that waits for the screen to take more.
     drop(receiver);
-    let farewell = farewell(&mut app, session.width());
+    let farewell = farewell(&mut app, session.width(), &way_back);
     // The person gets the terminal back first; the runtime may need its moment to end.
     let signal = session.close(&farewell);
     outside.runtime.shutdown(SHUTDOWN);
@@ -111,11 +116,11 @@ fn colours(sender: &InboxSender) -> Box<dyn CodeColours> {
 }
 
 /// The conversation for the normal screen, and how to come back to it.
-fn farewell(app: &mut App, width: u16) -> Vec<Line<'static>> {
+fn farewell(app: &mut App, width: u16, way_back: &WayBack) -> Vec<Line<'static>> {
     let mut lines = app.farewell(Instant::now(), width);
     if let Some(session) = app.resumable_session() {
         lines.push(Line::from(""));
-        lines.push(Line::from(format!("Resume with: claw tui --resume {session}")));
+        lines.push(Line::from(way_back.words(session, app.session_file())));
     }
     lines
 }

@@ -7,6 +7,7 @@ mod guard;
 mod headless;
 mod interactive;
 mod logging;
+mod way_back;
 mod wiring;
 
 use std::process::ExitCode;

@@ -28,19 +28,22 @@ use crate::args::Common;
 /// Where the program works and what is set for it there.
 pub struct Workspace {
     pub root: PathBuf,
+    /// The folder in which the program was started; none when it is gone.
+    pub started_in: Option<PathBuf>,
     pub settings: Settings,
 }
 
 impl Workspace {
     /// The folder named on the command line or the current one, which becomes the current one.
     pub fn enter(common: &Common) -> Result<Self> {
+        let started_in = std::env::current_dir().ok();
         if let Some(folder) = &common.cwd {
             std::env::set_current_dir(folder)
                 .with_context(|| format!("cannot work in {}", folder.display()))?;
         }
         let root = std::env::current_dir().context("the current folder is gone")?;
         let settings = Settings::load(&root, &environment);
-        Ok(Self { root, settings })
+        Ok(Self { root, started_in, settings })
     }
 }
 
@@ -66,10 +69,10 @@ pub fn driver(
     prompter: Arc<dyn PermissionPrompter>,
     failing: Failing,
 ) -> Result<Driver> {
-    let Workspace { root, settings } = workspace;
+    let Workspace { root, settings, .. } = workspace;
     let mut backends = Backends::new(rows(&settings));
     let mut warnings = settings.warnings();
-    let backend = match open_backend(&mut backends, common, &settings) {
+    let backend = match open_backend(&mut backends, common, &settings, failing) {
         Err(error) if failing == Failing::GoesOn => {
             warnings.push(error.to_string());
             backends.open_first(None)?
@@ -124,15 +127,21 @@ pub fn driver(
     }))
 }
 
+/// The backend that was asked for, or the first that is configured. The demo answers unasked only
+/// where a person sees that it is one.
 fn open_backend(
     backends: &mut Backends,
     common: &Common,
     settings: &Settings,
+    failing: Failing,
 ) -> Result<Backend, ApiError> {
     let model = common.model.clone().or_else(|| settings.model());
     let named = common.backend.map(|name| name.as_str().to_owned()).or_else(|| settings.backend());
     match named {
         Some(name) => backends.open(&name, model.as_deref()),
+        None if failing == Failing::Ends && backends.names() == ["demo"] => {
+            Err(ApiError::NoBackend)
+        }
         None => backends.open_first(model.as_deref()),
     }
 }
@@ -154,7 +163,18 @@ fn rows(settings: &Settings) -> Vec<BackendRow> {
     let mut rows = vec![anthropic(aliases.clone())];
     rows.extend(Preset::ALL.map(|preset| chat(preset, aliases.clone())));
     rows.push(demo());
+    rows.push(claude());
     rows
+}
+
+/// A name that people know from elsewhere, so that it is answered by more than "unknown".
+fn claude() -> BackendRow {
+    BackendRow {
+        name: "claude",
+        configured: false,
+        models: Vec::new(),
+        open: Box::new(|_| Err(ApiError::NotInThisVersion { backend: "Claude Code" })),
+    }
 }
 
 type Aliases = BTreeMap<String, String>;
