@@ -1,7 +1,7 @@
 //! Slash commands: each does what it says, and none leaves the full screen.
 
 use claw_tests::mock_api::{MessagesStream, MockApi};
-use claw_tests::story::{DOWN, ENTER, beside, open};
+use claw_tests::story::{DOWN, ENTER, KEY, beside, open};
 
 #[test]
 fn reports_are_shown_in_the_conversation() {
@@ -105,6 +105,24 @@ fn an_export_writes_the_conversation_and_never_over_a_file() {
     assert!(written.contains("Hello **there**."), "{written}");
     claw.command("/export taken.md", "cannot write");
     assert_eq!(std::fs::read_to_string(claw.workspace().join("taken.md")).unwrap(), "mine");
+}
+
+#[test]
+fn an_export_holds_no_key_and_is_for_its_owner() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let api = MockApi::start();
+    api.push(MessagesStream::say("Never show it."));
+    let mut claw = beside(&api).start();
+    claw.wait_ready();
+    claw.say(&format!("my key is {KEY}!"));
+    claw.wait_for("Never show it.");
+    claw.wait_ready();
+    claw.command("/export talk.md", "Conversation written to");
+    let file = claw.workspace().join("talk.md");
+    let written = std::fs::read_to_string(&file).unwrap();
+    assert!(written.contains("my key is [redacted]!"), "{written}");
+    let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
 }
 
 #[test]

@@ -127,6 +127,7 @@ fn the_key_never_comes_out_anywhere_but_in_requests() {
     claw.look(|seen| {
         let out = String::from_utf8_lossy(&seen.log);
         assert!(!out.contains(KEY), "the key came out on the terminal");
+        assert!(!out.contains("Error reading the log"), "the logs spoke on the terminal");
     });
     let files = [files_below(claw.workspace()), files_below(claw.home())].concat();
     assert!(files.iter().any(|(path, _)| path.extension().is_some_and(|end| end == "jsonl")));

@@ -95,3 +95,97 @@ fn a_missing_key_is_named() {
     assert_eq!(code, Some(1));
     assert!(stderr.contains("ANTHROPIC_API_KEY is not set"), "{stderr}");
 }
+
+#[test]
+fn without_any_backend_nothing_is_pretended() {
+    let (code, stdout, stderr) = out(&Harness::new().run_without_terminal(&["-p", "go"], ""));
+    assert_eq!((code, stdout.as_str()), (Some(1), ""));
+    assert!(stderr.contains("no backend is configured"), "{stderr}");
+    assert!(stderr.contains("ANTHROPIC_API_KEY") && stderr.contains("--backend"), "{stderr}");
+    let demo = Harness::new().env("CLAW_DEMO_PACE_MS", "0");
+    let (code, stdout, _) =
+        out(&demo.run_without_terminal(&["-p", "hello", "--backend", "demo"], ""));
+    assert_eq!(code, Some(0));
+    assert!(!stdout.is_empty());
+}
+
+#[test]
+fn a_backend_that_is_known_by_name_only_says_so() {
+    let arguments = ["-p", "go", "--backend", "claude"];
+    let (code, stdout, stderr) = out(&Harness::new().run_without_terminal(&arguments, ""));
+    assert_eq!((code, stdout.as_str()), (Some(1), ""));
+    assert!(stderr.contains("no Claude Code backend yet"), "{stderr}");
+}
+
+#[test]
+fn a_piped_answer_is_text_alone_whatever_its_pieces() {
+    let api = MockApi::start();
+    let pieces = ["a\tb \x1b]0;OW", "NED\x07\x1b[3", "1mred\x1b[", "0m.\n"];
+    api.push(MessagesStream::new().text(&pieces).stop("end_turn", 3).reply());
+    let output = beside(&api).run_without_terminal(&["-p", "go"], "");
+    assert_eq!(out(&output).1, "a\tb red.\n\n");
+}
+
+#[test]
+fn blank_lines_stand_only_between_texts() {
+    let api = MockApi::start();
+    let read = || MessagesStream::new().tool_use("toolu_1", "glob_search", r#"{"pattern":"*"}"#);
+    api.push(read().stop("tool_use", 5).reply());
+    api.push(
+        MessagesStream::new()
+            .text(&["One."])
+            .tool_use("toolu_2", "glob_search", r#"{"pattern":"*"}"#)
+            .stop("tool_use", 5)
+            .reply(),
+    );
+    api.push(read().stop("tool_use", 5).reply());
+    api.push(MessagesStream::say("Two."));
+    let output = beside(&api).run_without_terminal(&["-p", "go"], "");
+    assert_eq!(out(&output), (Some(0), "One.\n\nTwo.\n".to_owned(), String::new()));
+}
+
+#[test]
+fn an_answer_without_a_text_is_told() {
+    let api = MockApi::start();
+    api.push(MessagesStream::new().stop("end_turn", 1).reply());
+    let (code, stdout, stderr) = out(&beside(&api).run_without_terminal(&["-p", "go"], ""));
+    assert_eq!((code, stdout.as_str()), (Some(0), ""));
+    assert!(stderr.contains("without a text"), "{stderr}");
+}
+
+#[test]
+fn an_error_from_outside_brings_no_sequence_and_says_how_long_to_wait() {
+    let api = MockApi::start();
+    let refusal = Reply::error(429, "rate_limit_error", "\u{1b}[31mslow\u{1b}[0m down");
+    api.push(refusal.header("retry-after", "3600"));
+    let (code, _, stderr) = out(&beside(&api).run_without_terminal(&["-p", "go"], ""));
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains("slow down. Try again in 60 min"), "{stderr}");
+}
+
+#[test]
+fn a_command_that_names_a_protected_file_asks_in_every_mode() {
+    let api = MockApi::start();
+    let bash = |id: &str, command: &str| {
+        let input = serde_json::json!({"command": command}).to_string();
+        MessagesStream::new().tool_use(id, "bash", &input).stop("tool_use", 5).reply()
+    };
+    for mode in ["danger-full-access", "allow"] {
+        let harness = beside(&api);
+        api.push(bash("toolu_1", "echo x > .env"));
+        api.push(MessagesStream::say("Not without you."));
+        let arguments = ["-p", "go", "--permission-mode", mode];
+        let (_, _, stderr) = out(&harness.run_without_terminal(&arguments, ""));
+        assert!(stderr.contains("bash was denied"), "{stderr}");
+        assert!(!harness.workspace().join(".env").exists(), "{mode}");
+    }
+}
+
+#[test]
+fn an_unknown_setting_is_told_once() {
+    let api = MockApi::start();
+    api.push(MessagesStream::say("Hello."));
+    let harness = beside(&api).file(".claw/settings.json", r#"{"colour": "green"}"#);
+    let (_, _, stderr) = out(&harness.run_without_terminal(&["-p", "go"], ""));
+    assert_eq!(stderr.matches("colour").count(), 1, "{stderr}");
+}
