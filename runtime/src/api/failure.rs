@@ -65,7 +65,7 @@ impl Failure {
 
 /// A time to wait, rounded up.
 fn in_words(wait: Duration) -> String {
-    match wait.as_secs_f64().ceil() as u64 {
+    match wait.as_secs() + u64::from(wait.subsec_nanos() > 0) {
         seconds @ ..=90 => format!("{seconds} s"),
         seconds @ ..=7200 => format!("{} min", seconds.div_ceil(60)),
         seconds => format!("{} h", seconds.div_ceil(3600)),

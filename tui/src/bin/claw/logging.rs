@@ -88,7 +88,7 @@ fn open_day(folder: &Path, day: &str) -> io::Result<File> {
 /// Removes all but the newest files. What cannot be removed stays.
 fn forget_old(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
-    let is_ours = |name: &str| name.starts_with("claw.") && name.ends_with(".log");
+    let is_ours = |name: &str| name.starts_with("claw.") && name.strip_suffix(".log").is_some();
     let mut names: Vec<String> = entries
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .filter(|name| is_ours(name))
