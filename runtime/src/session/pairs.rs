@@ -51,6 +51,10 @@ pub(super) fn mend_pairs(messages: &mut Vec<Arc<ConversationMessage>>) -> Mended
         let Some(message) = without_orphans(message, &mut open, &mut answered, &mut mended) else {
             continue;
         };
+        for (id, ..) in message.tool_uses() {
+            // Some providers count their calls anew in each answer.
+            answered.remove(id);
+        }
         open.extend(message.tool_uses().map(|(id, name, _)| (id.to_owned(), name.to_owned())));
         whole.push(message);
     }
@@ -154,5 +158,7 @@ mod tests {
         check(vec![result("a"), user()], 0, 1);
         check(vec![uses(&["a"]), result("a"), result("a"), user()], 0, 1);
         check(vec![uses(&["a"]), user(), result("a")], 1, 1);
+        let again = [uses(&["a"]), result("a"), user()];
+        check([&again[..], &again].concat(), 0, 0);
     }
 }

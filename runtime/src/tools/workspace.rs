@@ -26,6 +26,8 @@ pub(super) enum PathError {
         "{given} leads through a symlink to {target}, outside the workspace {root}; file tools only reach files inside it"
     )]
     LeadsOutside { given: String, target: String, root: String },
+    #[error("the workspace folder {root} is gone; nothing is written until it is there again")]
+    Gone { root: String },
     #[error("{given} passes through too many symlinks; there is a loop")]
     Loop { given: String },
     #[error("{given} cannot be reached: {source}")]
@@ -76,6 +78,10 @@ impl Workspace {
         let root = || self.root.display().to_string();
         if given == "~" || given.starts_with("~/") {
             return Err(PathError::Tilde { given: given.to_owned(), root: root() });
+        }
+        // Making the folders of a file must not bring back a workspace that was deleted.
+        if !self.root.is_dir() {
+            return Err(PathError::Gone { root: root() });
         }
         let absolute = follow(&self.root, given)?;
         if absolute.starts_with(&self.root) || also.is_some_and(|dir| absolute.starts_with(dir)) {
@@ -170,6 +176,17 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    #[test]
+    fn a_workspace_that_was_deleted_is_said_to_be_gone() {
+        let outer = tempfile::tempdir().unwrap();
+        let root = outer.path().join("project");
+        fs::create_dir(&root).unwrap();
+        let workspace = Workspace::new(&root).unwrap();
+        fs::remove_dir(&root).unwrap();
+        let error = workspace.resolve("src/new.rs").unwrap_err();
+        assert!(error.to_string().contains("is gone"), "{error}");
+    }
 
     #[test]
     fn every_way_out_of_the_workspace_is_refused_and_the_rule_is_named() {

@@ -86,6 +86,8 @@ fn an_error_in_the_middle_of_an_answer_keeps_what_had_come() {
     let mut claw = open(&api);
     claw.say("one");
     claw.wait_for("cut off: the provider reported overloaded_error: Overloaded");
+    // The way on is said with it.
+    claw.wait_for("/retry");
     claw.wait_for("Half of it");
     claw.wait_ready();
     claw.command("/retry", "All of it.");
