@@ -215,6 +215,19 @@ impl RedactedStream {
         self.let_out(self.pending.len())
     }
 
+    /// The word that is held back, where it is letters and marks only, as words are, and begins no
+    /// known secret. It may not be let out for good: it can still grow into something else.
+    pub fn ordinary_word(&self) -> &str {
+        let word = self.pending.as_str();
+        let is_plain = |c: char| c.is_alphabetic() || ".,;:!?'\"()*`".contains(c);
+        let begins_secret = self.redactor.values.iter().any(|value| {
+            (4..value.len())
+                .filter(|len| value.is_char_boundary(*len))
+                .any(|len| word.contains(&value[..len]))
+        });
+        if word.chars().all(is_plain) && !begins_secret { word } else { "" }
+    }
+
     /// True while an unfinished line waits.
     pub fn has_partial(&self) -> bool {
         !self.pending.is_empty()

@@ -3,6 +3,7 @@
 //! What a backend *returns* enters the session; what it emitted on the way was for eyes. Refuses to
 //! know who listens, and never recognises an error by its text.
 
+mod draft;
 mod recovery;
 mod repeats;
 mod request;

@@ -1,8 +1,11 @@
 //! Making room: compaction on request, at the threshold, and when the provider says that the request
 //! does not fit.
 
+use std::sync::Arc;
+
+use super::draft::Draft;
 use super::{ConversationRuntime, TurnSummary};
-use crate::api::{ApiClient, ApiError, AssistantTurn};
+use crate::api::{ApiClient, ApiError, ApiRequest, AssistantTurn};
 use crate::compact::{CompactionConfig, CompactionResult, compact_session};
 use crate::context::TurnContext;
 use crate::error::RuntimeError;
@@ -42,7 +45,7 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
         let mut untouched: Option<Untouched> = None;
         loop {
             let request = self.request();
-            match self.client.stream(request, cx).await {
+            match self.stream_and_keep(request, cx).await {
                 Ok(turn) => return Ok(turn),
                 Err(ApiError::ContextWindowExceeded { .. }) => {}
                 Err(error) => return Err(error.into()),
@@ -69,6 +72,22 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
             cx.sink.emit(TuiEvent::Compacting { cause, round, max_rounds });
             let report = self.take(result, cause, cx);
             summary.auto_compaction = Some(summary.auto_compaction.unwrap_or(0) + report.removed);
+        }
+    }
+
+    /// One call to the model. What has come of the answer is kept on disk until it is recorded.
+    async fn stream_and_keep(
+        &mut self,
+        request: ApiRequest,
+        cx: &TurnContext,
+    ) -> Result<AssistantTurn, ApiError> {
+        let file = self.session.unfinished_file();
+        let draft = Arc::new(Draft::new(Arc::clone(&cx.sink), file));
+        let cx = TurnContext { sink: draft.clone(), ..cx.clone() };
+        tokio::select! {
+            biased;
+            turn = self.client.stream(request, &cx) => turn,
+            never = draft.keep() => match never {},
         }
     }
 

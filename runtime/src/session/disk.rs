@@ -4,13 +4,10 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Makes `path` and what is missing above it. The last folder belongs to its owner alone, also when
-/// it was there before.
+/// Makes `path`, in a folder that is there: a workspace that was deleted must not come back as an
+/// empty one. It belongs to its owner alone, also when it was there before.
 pub(super) fn create_private_dir(path: &Path) -> io::Result<()> {
     if !path.is_dir() {
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)?;
-        }
         let mut builder = DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);

@@ -13,7 +13,7 @@ use super::blob::BlobDir;
 use super::identity::fnv1a;
 use super::pairs::mend_pairs;
 use super::record::{Decoder, Meta, RawMessage, RawRecord, Record, is_foreign_record};
-use super::{ConversationMessage, Session, SessionError};
+use super::{ConversationMessage, Session, SessionError, unfinished};
 use crate::usage::SpentUsage;
 
 /// A longer line is read over, not into memory.
@@ -48,6 +48,8 @@ pub(super) struct Loaded {
     pub records: usize,
     /// For the person.
     pub warnings: Vec<String>,
+    /// The last message is in no record yet: it was being written when the program ended.
+    pub last_is_unfinished: bool,
 }
 
 /// Lines that were read over, by reason.
@@ -103,7 +105,16 @@ pub(super) fn load(path: &Path) -> Result<Loaded, SessionError> {
     while let Some(end) = next_line(&mut reader, &mut line).map_err(failed)? {
         lines.take(&line, end);
     }
-    Ok(lines.finish())
+    let mut loaded = lines.finish();
+    if let Some(message) = unfinished::read(blobs.path(), loaded.next_seq) {
+        loaded.session.messages.push(message);
+        loaded.last_is_unfinished = true;
+        loaded.warnings.push(
+            "The last answer was cut off when the program ended; what had come of it is kept. /retry asks for it again."
+                .to_owned(),
+        );
+    }
+    Ok(loaded)
 }
 
 /// The messages at the end of a long file, to be looked at while the whole file is read. None for a
@@ -275,6 +286,7 @@ impl<'a> LineLoader<'a> {
             torn_end: self.torn_end,
             records: self.records,
             warnings,
+            last_is_unfinished: false,
         }
     }
 }
@@ -403,6 +415,7 @@ fn load_object(
         form: FileForm::WholeObject,
         torn_end: false,
         warnings,
+        last_is_unfinished: false,
     }))
 }
 

@@ -12,6 +12,7 @@ mod pairs;
 mod prompts;
 mod record;
 pub mod store;
+mod unfinished;
 
 pub(crate) use identity::now_ms;
 pub use model::{
@@ -21,3 +22,4 @@ pub use model::{
 pub use open::{BeforeCompaction, OpenSession};
 pub use pairs::unanswered_tool_uses;
 pub use store::{SessionEntry, SessionError, SessionStore, SessionView};
+pub(crate) use unfinished::{Piece, PieceKind, UnfinishedFile};

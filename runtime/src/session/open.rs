@@ -20,7 +20,8 @@ use super::list::title_of;
 use super::lock::{LockRefusal, SessionLock};
 use super::record::Encoder;
 use super::{
-    ConversationMessage, Session, SessionCompaction, SessionError, SessionStore, SessionView,
+    ConversationMessage, MessageRole, Session, SessionCompaction, SessionError, SessionStore,
+    SessionView, UnfinishedFile, unfinished,
 };
 use crate::usage::SpentUsage;
 
@@ -121,6 +122,12 @@ impl OpenSession {
         open.title = loaded.title;
         open.prompts = loaded.prompts;
         open.warnings = loaded.warnings;
+        if loaded.last_is_unfinished
+            && let Some(last) = open.session.messages.last()
+        {
+            // Recorded with whatever is written next: opening alone changes no file.
+            open.queue.push_back(Pending::Message(Arc::clone(last), now_ms()));
+        }
         open
     }
 
@@ -148,6 +155,16 @@ impl OpenSession {
 
     pub(super) fn warn(&mut self, warning: String) {
         self.warnings.push(warning);
+    }
+
+    /// Where the next message is kept while it streams.
+    pub(crate) fn unfinished_file(&self) -> UnfinishedFile {
+        UnfinishedFile {
+            path: unfinished::path_in(self.blobs.path()),
+            seq: self.next_seq,
+            model: self.session.model.clone(),
+            redactor: self.store.redactor().clone(),
+        }
     }
 
     pub(super) fn title(&self) -> Option<String> {
@@ -399,6 +416,10 @@ impl OpenSession {
         while let Some(next) = self.queue.front().cloned() {
             self.write_one(&next).map_err(|source| self.not_saved(source))?;
             self.queue.pop_front();
+            if matches!(&next, Pending::Message(message, _) if message.role == MessageRole::Assistant)
+            {
+                unfinished::forget(self.blobs.path());
+            }
         }
         Ok(())
     }
@@ -438,6 +459,11 @@ impl OpenSession {
             self.file = Some(file.map_err(|source| self.not_saved(source))?);
             return Ok(());
         }
+        let workspace = self.store.workspace();
+        if !workspace.is_dir() {
+            let gone = format!("the folder {} is gone", workspace.display());
+            return Err(self.not_saved(io::Error::new(io::ErrorKind::NotFound, gone)));
+        }
         if let Some(dir) = self.path.parent() {
             prepare_dir(dir).map_err(|source| self.not_saved(source))?;
         }
@@ -474,6 +500,11 @@ fn prepare_dir(dir: &Path) -> io::Result<()> {
     if let Some(root) = dir.parent()
         && root.file_name().is_some_and(|name| name == "sessions")
     {
+        // The folder for all that the program keeps here, never the workspace itself.
+        match root.parent().map_or(Ok(()), fs::create_dir) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
         disk::create_private_dir(root)?;
         match disk::create_private_file(&root.join(".gitignore")) {
             Ok(mut ignore) => ignore.write_all(b"*\n")?,

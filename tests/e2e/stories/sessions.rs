@@ -37,6 +37,9 @@ fn after_a_kill_in_the_middle_of_an_answer_everything_before_it_is_there() {
     claw.wait_for("> one");
     claw.wait_for("Answer one.");
     claw.wait_for("> two");
+    // What was shown was saved, and it is told that it is not the whole.
+    claw.wait_for("Half of two");
+    claw.wait_for("cut off");
     api.push(MessagesStream::say("Answer two."));
     claw.command("/retry", "Answer two.");
     claw.wait_ready();

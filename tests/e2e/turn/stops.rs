@@ -125,3 +125,64 @@ async fn a_stop_at_the_output_limit_is_told_and_its_calls_do_not_run() {
     assert!(!stage.folder.path().join("marker").exists());
     assert_every_tool_use_has_a_result(&stage.conversation);
 }
+
+/// Streams half an answer and then nothing, until it is stopped.
+struct StalledClient;
+
+impl claw_runtime::api::ApiClient for StalledClient {
+    fn stream<'a>(
+        &'a mut self,
+        _request: claw_runtime::api::ApiRequest,
+        cx: &'a TurnContext,
+    ) -> BoxFuture<'a, Result<claw_runtime::api::AssistantTurn, ApiError>> {
+        Box::pin(async move {
+            let key = "the key is sk-ant-api03-AbCd";
+            let blocks = stream_parts(&[thinking("Hm."), text("Half of"), text(key)], cx);
+            cx.cancel.cancelled().await;
+            Ok(assistant_turn(blocks, TokenUsage::default(), StopReason::Cancelled))
+        })
+    }
+}
+
+#[tokio::test]
+async fn what_has_come_of_an_answer_is_on_disk_while_it_streams() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SessionStore::open(folder.path()).unwrap();
+    let session = store.create("scripted");
+    let id = session.id().to_owned();
+    let side = session.path().with_extension("d");
+    let tools =
+        ToolRegistry::new(folder.path(), claw_runtime::redact::Redactor::default()).unwrap();
+    let mut conversation = ConversationRuntime::new(session, StalledClient, tools, "scripted");
+    let sink = RecordingSink::new();
+    let cx = TurnContext {
+        sink: sink.clone(),
+        prompter: ScriptedPerson::new(sink, vec![]),
+        cancel: CancellationToken::new(),
+    };
+    let turn = conversation.run_turn("go", &cx);
+    let look = async {
+        // Another process would see this after a kill.
+        let found = loop {
+            let seen = store.fork_of(&id, None).ok().map(|fork| fork.session().messages.clone());
+            match seen.as_deref() {
+                Some([.., last]) if last.role == MessageRole::Assistant => break last.clone(),
+                _ => tokio::task::yield_now().await,
+            }
+        };
+        cx.cancel.cancel();
+        found
+    };
+    let (ended, found) = tokio::time::timeout(std::time::Duration::from_secs(60), async {
+        tokio::join!(turn, look)
+    })
+    .await
+    .expect("the answer is written");
+    ended.unwrap();
+    assert_eq!(found.partial, Some(claw_runtime::session::PartialReason::Cut));
+    assert_eq!(found.text(), "Half ofthe key is ", "half a key is held back");
+    assert!(
+        matches!(&found.blocks[0], ContentBlock::Thinking { thinking, .. } if thinking == "Hm.")
+    );
+    assert!(!side.exists(), "the answer is recorded: nothing is left beside the session");
+}

@@ -385,3 +385,70 @@ fn a_session_file_that_was_cleaned_away_is_written_anew() {
     assert_eq!(again.prompt_history(), ["one"]);
     assert_eq!(again.warnings(), [""; 0]);
 }
+
+fn text_piece(text: &str) -> super::super::Piece {
+    super::super::Piece { kind: super::super::PieceKind::Text, text: text.to_owned() }
+}
+
+#[test]
+fn an_answer_that_was_streaming_when_the_program_died_is_there_as_a_cut_one() {
+    let (_dir, store) = store();
+    let mut open = store.create("m");
+    open.push(user("go")).unwrap();
+    let file = open.unfinished_file();
+    file.write(&[text_piece("Half")]).unwrap();
+    file.write(&[text_piece("Half of it")]).unwrap();
+    assert_eq!(mode(&file.path), 0o600);
+    assert_eq!(mode(file.path.parent().unwrap()), 0o700);
+    let before = fs::read(open.path()).unwrap();
+
+    let mut again = reopen(&store, open);
+    assert_eq!(fs::read(again.path()).unwrap(), before, "opening changes nothing");
+    let last = again.session().messages.last().unwrap().clone();
+    assert_eq!((last.text().as_str(), last.role), ("Half of it", MessageRole::Assistant));
+    assert_eq!(last.partial, Some(super::super::PartialReason::Cut));
+    assert!(again.warnings()[0].contains("cut off"), "{:?}", again.warnings());
+    again.push(user("go on")).unwrap();
+    assert!(!file.path.parent().unwrap().exists(), "it is in the session now");
+
+    let third = reopen(&store, again);
+    let texts: Vec<String> = third.session().messages.iter().map(|m| m.text()).collect();
+    assert_eq!(texts, ["go", "Half of it", "go on"]);
+    assert_eq!(third.warnings(), [""; 0]);
+}
+
+#[test]
+fn an_unfinished_answer_does_not_come_back_beside_the_recorded_one() {
+    let (_dir, store) = store();
+    let mut open = store.create("m");
+    open.push(user("go")).unwrap();
+    let file = open.unfinished_file();
+    file.write(&[text_piece("Half")]).unwrap();
+    open.push(assistant("Whole.")).unwrap();
+    assert!(!file.path.exists());
+    // The program died between the two steps.
+    file.write(&[text_piece("Half")]).unwrap();
+    let again = reopen(&store, open);
+    assert_eq!(again.session().messages, [user("go"), assistant("Whole.")]);
+    assert_eq!(again.warnings(), [""; 0]);
+}
+
+#[test]
+fn a_workspace_that_is_gone_does_not_come_back_as_an_empty_one() {
+    let (dir, store) = store();
+    let mut open = store.create("m");
+    open.push(user("one")).unwrap();
+    fs::remove_dir_all(dir.path()).unwrap();
+    for text in ["two", "three"] {
+        let error = open.push(user(text)).unwrap_err();
+        assert!(error.to_string().contains("is gone"), "{error}");
+    }
+    open.sync().unwrap_err();
+    assert!(!dir.path().exists());
+    // It is there again: everything is written.
+    fs::create_dir(dir.path()).unwrap();
+    open.push(user("four")).unwrap();
+    let again = reopen(&store, open);
+    let texts: Vec<String> = again.session().messages.iter().map(|m| m.text()).collect();
+    assert_eq!(texts, ["one", "two", "three", "four"]);
+}
