@@ -83,6 +83,10 @@ pub enum ToolFacts {
         cancelled: bool,
         /// Bytes of output that were left out of the middle.
         omitted_bytes: u64,
+        /// Lines that the command itself wrote, also those that were left out; none in results
+        /// from before they were counted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lines: Option<u64>,
     },
     /// A file was read: lines `first_line..first_line + lines` of `total_lines`.
     Read { path: String, first_line: u64, lines: u64, total_lines: u64 },

@@ -177,7 +177,7 @@ fn replacement(path: String, old: &str, new: &str) -> ToolFacts {
 pub fn facts(name: &str, facts: Option<&ToolFacts>, output: &str, is_error: bool) -> Vec<String> {
     let mut words = Vec::new();
     match facts {
-        Some(ToolFacts::Command { exit_code, signal, timed_out, cancelled, .. }) => {
+        Some(ToolFacts::Command { exit_code, signal, timed_out, cancelled, lines, .. }) => {
             if *timed_out {
                 words.push("timed out".to_owned());
             } else if *cancelled {
@@ -187,7 +187,11 @@ pub fn facts(name: &str, facts: Option<&ToolFacts>, output: &str, is_error: bool
             } else if let Some(code) = exit_code {
                 words.push(format!("exit {code}"));
             }
-            words.extend(line_count(output));
+            words.extend(match lines {
+                // What the tool itself says in place of an output, or below it, is none.
+                Some(lines) => (*lines > 0).then(|| counted(*lines, "line")),
+                None => line_count(output),
+            });
         }
         Some(ToolFacts::Read { first_line, lines, total_lines, .. }) => {
             words.push(if lines == total_lines {

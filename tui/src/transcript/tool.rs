@@ -72,6 +72,24 @@ struct Outcome {
 }
 
 impl Outcome {
+    /// From which line on the text is prose for people: the tool's own words, and not what a
+    /// command or a file holds.
+    fn prose_from(&self, name: &str) -> usize {
+        let facts = self.facts.as_ref().or_else(|| self.output.facts());
+        match facts {
+            _ if self.denied => 0,
+            // The tool's notes follow the output, whose columns may mean something.
+            Some(ToolFacts::Command { lines: Some(lines), omitted_bytes: 0, .. }) => {
+                usize::try_from(*lines).unwrap_or(usize::MAX)
+            }
+            Some(ToolFacts::Command { .. }) => usize::MAX,
+            // Results that came without facts may hold what a command wrote.
+            None if name.eq_ignore_ascii_case("bash") => usize::MAX,
+            _ if self.is_error => 0,
+            _ => usize::MAX,
+        }
+    }
+
     /// What is known about a result with this input.
     fn facts(&self, input: &str) -> Option<Cow<'_, ToolFacts>> {
         let known = self.facts.as_ref().or_else(|| self.output.facts()).map(Cow::Borrowed);
@@ -299,13 +317,9 @@ impl Tool {
                 if from > 0 {
                     words(&format!("… {from} lines above"), env.theme.dim, env, out);
                 }
-                for line in &lines[from..] {
-                    if outcome.denied {
-                        words(line, env.theme.text, env, out);
-                    } else {
-                        // Compilers point at columns: nothing is moved within a line.
-                        diff::indented(&[Span::styled(*line, env.theme.text)], env.width, out);
-                    }
+                let prose_from = outcome.prose_from(&self.name);
+                for (at, line) in lines.iter().enumerate().skip(from) {
+                    output_line(line, at >= prose_from, env.theme.text, env, out);
                 }
             }
             State::Done(outcome) => match outcome.facts(&self.input.text()).as_deref() {
@@ -325,7 +339,7 @@ impl Tool {
     /// Everything: input and output in full.
     fn opened(&self, env: &mut Env<'_>, out: &mut Vec<Line<'static>>) {
         let input = summary::input_text(&self.name, &self.input.text());
-        block(&input, env.theme.tool_argument, env, out);
+        block(&input, usize::MAX, env.theme.tool_argument, env, out);
         let State::Done(outcome) = &self.state else {
             self.closed(env, out);
             return;
@@ -340,7 +354,8 @@ impl Tool {
             Some(ToolFacts::Todo { items }) => todo(items, env, out),
             _ => {
                 let style = if outcome.is_error { env.theme.text } else { env.theme.tool_output };
-                block(&outcome.output.text(), style, env, out);
+                let prose_from = outcome.prose_from(&self.name);
+                block(&outcome.output.text(), prose_from, style, env, out);
             }
         }
     }
@@ -352,8 +367,24 @@ fn words(text: &str, style: Style, env: &Env<'_>, out: &mut Vec<Line<'static>>) 
     wrap_words(&[Span::styled(text, style)], usize::from(env.width), &margins, out);
 }
 
-/// Lines as they are; of very many the middle is left out.
-fn block(text: &str, style: Style, env: &Env<'_>, out: &mut Vec<Line<'static>>) {
+/// One line of a result: prose is broken at words, everything else only where the width ends.
+fn output_line(
+    line: &str,
+    is_prose: bool,
+    style: Style,
+    env: &Env<'_>,
+    out: &mut Vec<Line<'static>>,
+) {
+    if is_prose {
+        words(line, style, env, out);
+    } else {
+        // Compilers point at columns: nothing is moved within a line.
+        diff::indented(&[Span::styled(line, style)], env.width, out);
+    }
+}
+
+/// Lines as they are, from `prose_from` on as prose; of very many the middle is left out.
+fn block(text: &str, prose_from: usize, style: Style, env: &Env<'_>, out: &mut Vec<Line<'static>>) {
     let text = text.trim_end_matches('\n');
     if text.is_empty() {
         return;
@@ -366,7 +397,7 @@ fn block(text: &str, style: Style, env: &Env<'_>, out: &mut Vec<Line<'static>>) 
             words(&format!("… {hidden} lines left out here"), env.theme.dim, env, out);
         }
         if index < head || index >= head + hidden {
-            diff::indented(&[Span::styled(line, style)], env.width, out);
+            output_line(line, index >= prose_from, style, env, out);
         }
     }
 }

@@ -79,6 +79,7 @@ pub(super) fn start(scope: &Scope, command: &str) -> ToolOutcome {
         timed_out: false,
         cancelled: false,
         omitted_bytes: 0,
+        lines: Some(0),
     };
     ToolOutcome {
         facts: Some(facts),

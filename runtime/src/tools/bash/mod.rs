@@ -25,7 +25,7 @@ use super::{Grant, ToolFacts, ToolOutcome, input};
 use crate::event::TuiEvent;
 use crate::permissions::PermissionLevel;
 pub(super) use background::BackgroundJobs;
-use output::Output;
+use output::{Output, Written};
 use process::ProcessTree;
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
@@ -129,11 +129,11 @@ async fn foreground(
         // What was left behind must not die of a closed pipe when it writes next.
         tokio::spawn(async move { tokio::io::copy(&mut reader, &mut tokio::io::sink()).await });
     }
-    let (last, text, omitted) = output.finish(Instant::now());
+    let (last, written) = output.finish(Instant::now());
     if let Some(text) = last {
         call.sink.emit(TuiEvent::ToolOutput { id: call.id.clone(), text });
     }
-    report(&end, text, omitted, closed, started.elapsed())
+    report(&end, written, closed, started.elapsed())
 }
 
 fn start(scope: &Scope, command: &str) -> std::io::Result<(Child, ProcessTree, pipe::Receiver)> {
@@ -212,13 +212,8 @@ async fn until(due: Option<Instant>) {
     }
 }
 
-fn report(
-    end: &End,
-    mut text: String,
-    omitted_bytes: u64,
-    closed: bool,
-    elapsed: Duration,
-) -> ToolOutcome {
+fn report(end: &End, written: Written, closed: bool, elapsed: Duration) -> ToolOutcome {
+    let Written { mut text, omitted_bytes, lines } = written;
     let status = if let End::Exited(status) = end { Some(*status) } else { None };
     let seconds = elapsed.as_secs_f64();
     let note = match end {
@@ -255,6 +250,7 @@ fn report(
             timed_out: matches!(end, End::TimedOut),
             cancelled: matches!(end, End::Cancelled),
             omitted_bytes,
+            lines: Some(lines),
         }),
         elapsed,
     }

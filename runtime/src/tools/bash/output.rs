@@ -63,10 +63,25 @@ struct Capture {
     head: String,
     tail: VecDeque<u8>,
     omitted: u64,
+    line_ends: u64,
+    /// The last line has no end yet.
+    open_line: bool,
+}
+
+/// What a command wrote.
+#[derive(Debug)]
+pub(super) struct Written {
+    /// For the model, with a line in place of what was left out.
+    pub text: String,
+    pub omitted_bytes: u64,
+    /// Lines that were written, also those that were left out.
+    pub lines: u64,
 }
 
 impl Capture {
     fn push(&mut self, text: &str) {
+        self.line_ends += text.bytes().filter(|byte| *byte == b'\n').count() as u64;
+        self.open_line = if text.is_empty() { self.open_line } else { !text.ends_with('\n') };
         let room = HEAD_BYTES.saturating_sub(self.head.len());
         // Once something is in the tail, the head is closed, also if a character left it room.
         let cut = if self.tail.is_empty() { text.floor_char_boundary(room) } else { 0 };
@@ -79,8 +94,8 @@ impl Capture {
         self.omitted += (skipped + surplus) as u64;
     }
 
-    /// The text, with a line in place of what was left out, and how much that was.
-    fn into_text(self) -> (String, u64) {
+    fn into_written(self) -> Written {
+        let lines = self.line_ends + u64::from(self.open_line);
         let (mut text, mut omitted) = (self.head, self.omitted);
         let mut tail = Vec::from(self.tail);
         if omitted > 0 {
@@ -102,7 +117,7 @@ impl Capture {
             let _ = writeln!(text, "[{omitted} bytes of output left out here]");
         }
         text.push_str(&String::from_utf8_lossy(&tail));
-        (text, omitted)
+        Written { text, omitted_bytes: omitted, lines }
     }
 }
 
@@ -217,15 +232,14 @@ impl Output {
         self.live.take(now)
     }
 
-    /// The last live text, the text for the model, and the bytes left out of it.
-    pub fn finish(mut self, now: Instant) -> (Option<String>, String, u64) {
+    /// The last live text, and everything that was written.
+    pub fn finish(mut self, now: Instant) -> (Option<String>, Written) {
         let broken = self.decoder.finish();
         let mut rest = self.stream.push(broken);
         rest.push_str(&self.stream.finish());
         self.pass_on(now, &rest);
         let live = self.live.take(now);
-        let (text, omitted) = self.capture.into_text();
-        (live, text, omitted)
+        (live, self.capture.into_written())
     }
 
     fn pass_on(&mut self, now: Instant, text: &str) {
@@ -248,9 +262,13 @@ mod tests {
             output.push(now, piece);
             shown.extend(output.take_live(now));
         }
-        let (last, text, omitted) = output.finish(now);
+        let (last, written) = output.finish(now);
         shown.extend(last);
-        (shown, text, omitted)
+        let Written { text, omitted_bytes, lines } = written;
+        if omitted_bytes == 0 {
+            assert_eq!(lines, text.lines().count() as u64, "{text:?}");
+        }
+        (shown, text, omitted_bytes)
     }
 
     #[test]

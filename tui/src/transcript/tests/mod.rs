@@ -101,6 +101,7 @@ fn command(exit_code: i32) -> ToolFacts {
         timed_out: false,
         cancelled: false,
         omitted_bytes: 0,
+        lines: None,
     }
 }
 

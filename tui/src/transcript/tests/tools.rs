@@ -42,6 +42,60 @@ fn a_tool_call_is_shown_from_its_first_word_to_its_outcome() {
 }
 
 #[test]
+fn only_lines_of_the_output_are_counted() {
+    let counted = |lines| ToolFacts::Command {
+        exit_code: Some(0),
+        signal: None,
+        timed_out: false,
+        cancelled: false,
+        omitted_bytes: 0,
+        lines: Some(lines),
+    };
+    let mut stage = Stage::new();
+    let silent = outcome("(succeeded without output)", Some(counted(0)));
+    stage.result("1", "bash", r#"{"command":"touch x"}"#, silent, false);
+    let left = outcome("started\n[a process is still running]", Some(counted(1)));
+    stage.result("2", "bash", r#"{"command":"cmd &"}"#, left, false);
+    insta::assert_snapshot!(stage.screen(80, 9), @r"
+    ✓ bash touch x  exit 0 · 1.2s
+    ✓ bash cmd &  exit 0 · 1 line · 1.2s
+    ");
+}
+
+#[test]
+fn prose_is_broken_at_words_and_output_where_the_width_ends() {
+    let mut stage = Stage::new();
+    let reason = "the file was changed since it was read; read it again";
+    stage.result("1", "edit_file", "{}", ToolOutcome::error(reason), false);
+    let facts = ToolFacts::Command {
+        exit_code: None,
+        signal: None,
+        timed_out: true,
+        cancelled: false,
+        omitted_bytes: 0,
+        lines: Some(2),
+    };
+    let text = "some output that is wider\n  ^ here\n[timed out; pass a longer timeout]";
+    let failed = ToolOutcome { facts: Some(facts), ..ToolOutcome::error(text) };
+    stage.result("2", "bash", "{}", failed, false);
+    insta::assert_snapshot!(stage.screen(24, 20), @r"
+    ✗ edit_file  failed
+      the file was changed
+      since it was read;
+      read it again
+    ✗ bash
+      timed out · 2 lines
+      some output that is wi
+      der
+        ^ here
+      [timed out; pass a
+      longer timeout]
+    ");
+    stage.transcript.set_tool_details(true);
+    assert!(stage.screen(24, 20).contains("since it was read;\n"));
+}
+
+#[test]
 fn the_one_line_form_always_names_the_file() {
     let mut stage = Stage::new();
     let input = r#"{"path":"/home/someone/project/with/a/long/way/down/to/the/file.rs"}"#;

@@ -18,6 +18,22 @@ async fn output_comes_in_the_order_it_was_written_with_exit_code_and_facts() {
 }
 
 #[tokio::test]
+async fn only_lines_that_the_command_wrote_are_counted() {
+    let mut bench = bench();
+    for (command, expected) in [
+        ("true", 0),
+        ("false", 0),
+        ("sleep 2 & echo started", 1),
+        ("printf 'a\nb'; exit 1", 2),
+        ("seq 20000", 20_000),
+    ] {
+        let outcome = bench.bash(command).await;
+        let Some(ToolFacts::Command { lines, .. }) = outcome.facts else { panic!("no facts") };
+        assert_eq!(lines, Some(expected), "{command}: {}", outcome.output);
+    }
+}
+
+#[tokio::test]
 async fn a_command_has_neither_input_nor_the_terminal_of_the_person() {
     let outcome = bench().bash("cat; (: < /dev/tty) 2>/dev/null || echo no terminal").await;
     assert_eq!(outcome.output, "no terminal\n");
