@@ -101,10 +101,13 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
             preview: self.tools.preview(call),
             grant: requirement.grant.clone(),
         };
+        let can_be_granted = request.can_be_granted();
         match cx.prompter.decide(request, &cx.cancel).await {
             PermissionPromptDecision::AllowOnce => Ok(()),
             PermissionPromptDecision::AllowForSession => {
-                self.policy.grant(&requirement.grant);
+                if can_be_granted {
+                    self.policy.grant(&requirement.grant);
+                }
                 Ok(())
             }
             PermissionPromptDecision::Deny { .. } if cx.cancel.is_cancelled() => {

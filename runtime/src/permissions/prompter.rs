@@ -36,12 +36,20 @@ pub struct PermissionRequest {
     pub input: String,
     pub current_mode: PermissionMode,
     pub required: PermissionLevel,
-    /// Why it is asked, when the mode alone does not explain it.
+    /// Why it is asked whatever the mode and earlier grants say; none when the mode explains it.
     pub reason: Option<String>,
     /// Unified diff of what an edit would do.
     pub preview: Option<String>,
     /// What "for this session" would allow.
     pub grant: Grant,
+}
+
+impl PermissionRequest {
+    /// Whether an answer "for this session" would hold: what is asked for a reason of its own is
+    /// asked every time.
+    pub fn can_be_granted(&self) -> bool {
+        self.reason.is_none()
+    }
 }
 
 /// The person's answer.

@@ -55,18 +55,25 @@ pub(super) enum Choice {
 }
 
 impl Choice {
-    pub(super) const ALL: [Self; 4] =
+    const ALL: [Self; 4] =
         [Self::Deny, Self::DenyWithReason, Self::AllowOnce, Self::AllowForSession];
+
+    /// What this request can be answered with. "For this session" is not offered where it would not
+    /// hold.
+    pub(super) fn of(request: &PermissionRequest) -> &'static [Self] {
+        let all = Self::ALL.as_slice();
+        if request.can_be_granted() { all } else { &all[..all.len() - 1] }
+    }
 
     pub(super) fn allows(self) -> bool {
         matches!(self, Self::AllowOnce | Self::AllowForSession)
     }
 
     /// The neighbour; the ends hold, so that one stray key never jumps from Deny to Allow.
-    fn step(self, forward: bool) -> Self {
-        let at = Self::ALL.iter().position(|choice| *choice == self).unwrap_or(0);
-        let to = if forward { (at + 1).min(Self::ALL.len() - 1) } else { at.saturating_sub(1) };
-        Self::ALL[to]
+    fn step(self, forward: bool, choices: &[Self]) -> Self {
+        let at = choices.iter().position(|choice| *choice == self).unwrap_or(0);
+        let to = if forward { at + 1 } else { at.saturating_sub(1) };
+        choices.get(to).copied().unwrap_or(self)
     }
 }
 
@@ -189,6 +196,11 @@ impl PermissionDialog {
     /// The request that is asked.
     pub fn front(&self) -> Option<&PermissionRequest> {
         self.waiting.front().map(|waiting| &waiting.request)
+    }
+
+    /// What the request in front can be answered with, in the order of the screen.
+    pub(super) fn choices(&self) -> &'static [Choice] {
+        self.front().map_or(&[], Choice::of)
     }
 
     /// The person asked for the dialog. True when there is one.
@@ -318,7 +330,7 @@ impl PermissionDialog {
     }
 
     fn choose(&mut self, forward: bool) -> DialogOutcome {
-        self.choice = self.choice.step(forward);
+        self.choice = self.choice.step(forward, self.choices());
         DialogOutcome::Consumed
     }
 

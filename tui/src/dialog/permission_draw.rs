@@ -13,8 +13,8 @@ use crate::numbers::grouped;
 use crate::sanitise;
 use crate::theme::Theme;
 
-/// Rows of a box around the facts and the input: frame, choices, hint, count of hidden lines.
-const AROUND: usize = 2 + Choice::ALL.len() + 2;
+/// Rows of a box around the facts, the input and the choices: frame, hint, count of hidden lines.
+const AROUND: usize = 2 + 2;
 /// Columns below which there is no box.
 const BOX_COLUMNS: u16 = 40;
 
@@ -68,8 +68,7 @@ impl PermissionDialog {
         if !self.focused || self.waiting.is_empty() || area.is_empty() {
             return None;
         }
-        let boxed = usize::from(area.height) > AROUND + self.facts().len();
-        if boxed && area.width >= BOX_COLUMNS {
+        if self.is_boxed(area) {
             self.draw_box(area, buf, theme)
         } else {
             self.draw_small(area, buf, theme)
@@ -81,12 +80,21 @@ impl PermissionDialog {
         if !self.focused || area.is_empty() {
             return 0;
         }
-        let facts = self.facts().len();
-        let boxed = usize::from(area.height) > AROUND + facts && area.width >= BOX_COLUMNS;
+        let (boxed, around) = (self.is_boxed(area), self.rows_around());
         let width = usize::from(area.width).saturating_sub(if boxed { 4 } else { 0 });
         let Some(front) = self.waiting.front_mut() else { return 0 };
-        let around = if boxed { AROUND + facts } else { 3 };
+        let around = if boxed { around } else { 3 };
         u16::try_from(around + front.body.rows(width)).unwrap_or(u16::MAX).min(area.height)
+    }
+
+    /// Rows of a box around the input.
+    fn rows_around(&self) -> usize {
+        AROUND + self.choices().len() + self.facts().len()
+    }
+
+    /// There is room for a box.
+    fn is_boxed(&self, area: Rect) -> bool {
+        usize::from(area.height) > self.rows_around() && area.width >= BOX_COLUMNS
     }
 
     fn title(&self) -> String {
@@ -106,7 +114,7 @@ impl PermissionDialog {
         let width = usize::from(area.width).saturating_sub(4);
         let facts = self.facts();
         let rows = self.waiting.front_mut()?.body.rows(width);
-        let wanted = u16::try_from(AROUND + facts.len() + rows).unwrap_or(u16::MAX);
+        let wanted = u16::try_from(self.rows_around() + rows).unwrap_or(u16::MAX);
         let outer = frame::bottom(area, wanted);
         let inner = frame::boxed(outer, &self.title(), buf, theme);
         let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
@@ -116,7 +124,8 @@ impl PermissionDialog {
             put(fact, inner, y, if *warns { theme.warning } else { theme.dim }, buf);
             y += 1;
         }
-        let below = u16::try_from(Choice::ALL.len() + 2).unwrap_or(0);
+        let choices = self.choices();
+        let below = u16::try_from(choices.len() + 2).unwrap_or(0);
         let body = Rect { y, height: inner.bottom().saturating_sub(y + below), ..inner };
         let hidden = self.draw_body(body, rows, buf, theme);
         y = body.bottom();
@@ -125,7 +134,7 @@ impl PermissionDialog {
         }
         y += 1;
         let mut caret = None;
-        for choice in Choice::ALL {
+        for &choice in choices {
             let line = Rect { y, height: 1, ..inner };
             caret = self.draw_choice(choice, line, buf, theme).or(caret);
             y += 1;

@@ -3,6 +3,22 @@
 use super::*;
 
 #[test]
+fn what_is_asked_every_time_cannot_be_allowed_for_the_session() {
+    let mut rig = Rig::new();
+    let mut asked = command("rm -rf ..");
+    asked.reason = Some("it destroys what is outside the workspace".into());
+    let (_, reply) = rig.ask(asked);
+    rig.dialog.focus();
+    let screen = rig.screen();
+    assert!(!screen.contains("for this session"), "{screen}");
+    rig.keys(&[KeyCode::Down; 6]);
+    assert!(rig.screen().contains("› Allow once"));
+    rig.wait(SETTLE.as_millis() as u64);
+    rig.key(KeyCode::Enter);
+    assert_eq!(decided(reply), Some(PermissionPromptDecision::AllowOnce));
+}
+
+#[test]
 fn each_choice_is_answered_by_enter() {
     use PermissionPromptDecision as D;
     for (downs, expected) in

@@ -27,7 +27,6 @@ fn the_modal_shows_tool_input_mode_level_and_choices() {
     │ › Deny                                                                       │
     │   Deny with a reason…                                                        │
     │   Allow once                                                                 │
-    │   Allow for this session: `cargo test`                                       │
     │ ↑↓ choose · Enter confirms · Esc denies · letters go to your draft           │
     ╰──────────────────────────────────────────────────────────────────────────────╯
     "#);
