@@ -9,12 +9,15 @@ use super::answer::{Answer, Laid};
 use super::source::Source;
 use super::thinking::Thinking;
 use super::tool::Tool;
-use crate::markdown::wrap::{Margins, wrap_words};
+use crate::markdown::wrap::{Margins, truncate_start, wrap_words};
 use crate::markdown::{CodeColours, render_blocks};
 use crate::theme::Theme;
 
 /// Lines of a long prompt that are shown before it is opened.
 const PROMPT_LINES: usize = 20;
+
+/// What is shown of a message without any content.
+const EMPTY_ANSWER: &str = "(empty answer)";
 
 /// What a layout depends on besides the cell.
 pub struct Env<'a> {
@@ -56,9 +59,13 @@ pub enum Content {
         title: String,
         markdown: String,
     },
+    /// The model sent a message without any content.
+    EmptyAnswer,
     /// Earlier messages were replaced by a summary, which can be opened if it is known.
     Compaction {
         text: String,
+        /// The file that holds the conversation as it was, as far as it is known.
+        original: Option<String>,
         summary: Option<Source>,
     },
 }
@@ -141,7 +148,10 @@ impl Cell {
             Content::Tool(_) => true,
             Content::Compaction { summary, .. } => summary.is_some(),
             Content::User { text, .. } => text.text().lines().nth(PROMPT_LINES).is_some(),
-            Content::Answer(_) | Content::Notice { .. } | Content::Reply { .. } => false,
+            Content::Answer(_)
+            | Content::EmptyAnswer
+            | Content::Notice { .. }
+            | Content::Reply { .. } => false,
         }
     }
 
@@ -164,9 +174,12 @@ impl Cell {
             Content::Tool(tool) => tool.copy_text(),
             Content::Notice { text, .. } => text.clone(),
             Content::Reply { markdown, .. } => markdown.clone(),
-            Content::Compaction { text, summary } => {
-                summary.as_ref().map_or_else(|| text.clone(), |summary| summary.text().into_owned())
-            }
+            Content::EmptyAnswer => String::new(),
+            Content::Compaction { text, original, summary } => match (summary, original) {
+                (Some(summary), _) => summary.text().into_owned(),
+                (None, Some(original)) => format!("{text} {original}"),
+                (None, None) => text.clone(),
+            },
         }
     }
 }
@@ -193,13 +206,21 @@ fn lay_out(content: &Content, expanded: bool, env: &mut Env<'_>, laid: &mut Laid
             }
             blocks(markdown, env, laid);
         }
-        Content::Compaction { text, summary } => {
+        Content::EmptyAnswer => {
+            laid.lines.push(Line::styled(EMPTY_ANSWER, env.theme.dim));
+        }
+        Content::Compaction { text, original, summary } => {
             let mark = match (summary.is_some(), expanded) {
                 (false, _) => "─ ",
                 (true, false) => "▸ ",
                 (true, true) => "▾ ",
             };
             marked(mark, text, env.theme.dim, env.theme.dim, env, &mut laid.lines);
+            if let Some(original) = original {
+                // The name comes last, and a path in pieces is no path.
+                let path = truncate_start(original, usize::from(env.width).saturating_sub(2));
+                laid.lines.push(Line::styled(format!("  {path}"), env.theme.dim));
+            }
             if let (Some(summary), true) = (summary, expanded) {
                 marked("  ", &summary.text(), env.theme.dim, env.theme.dim, env, &mut laid.lines);
             }

@@ -1,5 +1,6 @@
 //! What the runtime told, as changes of cells.
 
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use claw_runtime::api::{ApiError, StopReason};
@@ -30,9 +31,15 @@ impl Transcript {
             TuiEvent::ThinkingEnded { char_count, redacted } => {
                 self.thinking_ended(*char_count, *redacted);
             }
-            TuiEvent::MessageStop { .. } => self.finish_live(None),
+            TuiEvent::MessageStop { stop_reason } => {
+                self.finish_live(None);
+                let said = std::mem::take(&mut self.said);
+                if !said && unusual_stop(stop_reason).is_none() {
+                    self.push(Content::EmptyAnswer);
+                }
+            }
             TuiEvent::Compacted { cause, removed, before_tokens, after_tokens, original } => {
-                let original = original.as_ref().map(|path| path.display().to_string());
+                let original = original.as_deref().map(from_own_folder);
                 self.compacted(*cause, *removed, *before_tokens, *after_tokens, original);
             }
             TuiEvent::NothingToRetry => self.notice(
@@ -61,9 +68,11 @@ impl Transcript {
     fn apply_tool(&mut self, now: Instant, event: &TuiEvent) {
         match event {
             TuiEvent::ToolUseStarted { id, name } => {
+                self.said = true;
                 self.tool(id, name, |_| ());
             }
             TuiEvent::ToolUse { id, name, input } => {
+                self.said = true;
                 self.tool(id, name, |tool| tool.ready(input));
             }
             TuiEvent::ToolUseIncomplete { id, name } => {
@@ -114,6 +123,7 @@ impl Transcript {
     fn turn_started(&mut self, input: &str, retry: bool) {
         self.calls.clear();
         self.questions.clear();
+        self.said = false;
         if retry {
             return;
         }
@@ -144,6 +154,7 @@ impl Transcript {
             }
         };
         self.view.count_text(delta);
+        self.said |= !delta.trim().is_empty();
         if let Some(cell) = self.cells.change(at)
             && let Content::Answer(answer) = &mut cell.content
         {
@@ -160,6 +171,7 @@ impl Transcript {
     }
 
     fn thinking(&mut self, delta: &str) {
+        self.said = true;
         let at = match self.live {
             Some(at) if self.is_live_thinking(at) => at,
             _ => {
@@ -236,15 +248,13 @@ impl Transcript {
     }
 
     fn turn_completed(&mut self, summary: &TurnSummary) {
-        let live_text = self.live.is_some_and(|at| self.is_live_answer(at));
+        if summary.stop == TurnStop::Cancelled {
+            return self.interrupt();
+        }
         self.submitted = None;
-        let cancelled = summary.stop == TurnStop::Cancelled;
-        self.finish_live(cancelled.then_some(INTERRUPTED_MARK));
-        let interrupted = self.end_calls();
+        self.finish_live(None);
+        self.end_calls();
         match &summary.stop {
-            TurnStop::Cancelled if !live_text && !interrupted => {
-                self.notice(NoticeLevel::Warning, "Interrupted");
-            }
             TurnStop::Cancelled | TurnStop::Failed => {}
             TurnStop::IterationLimit(limit) => self.notice(
                 NoticeLevel::Warning,
@@ -255,6 +265,25 @@ impl Transcript {
                     self.notice(NoticeLevel::Warning, &text);
                 }
             }
+        }
+    }
+
+    /// What runs will not be finished: it is marked as stopped.
+    fn interrupt(&mut self) {
+        let live_text = self.live.is_some_and(|at| self.is_live_answer(at));
+        self.submitted = None;
+        self.finish_live(Some(INTERRUPTED_MARK));
+        let calls = self.end_calls();
+        if !live_text && !calls {
+            self.notice(NoticeLevel::Warning, &sentence(INTERRUPTED_MARK));
+        }
+    }
+
+    /// The program ends in the middle of a turn: nothing is left that looks as if it went on.
+    pub fn leave(&mut self) {
+        self.interrupt();
+        if self.queued() > 0 {
+            self.notice(NoticeLevel::Warning, "Not sent any more:");
         }
     }
 
@@ -272,7 +301,7 @@ impl Transcript {
         self.end_calls();
         match cut {
             Some(_) if live_text => {}
-            Some(mark) => self.notice(NoticeLevel::Error, &format!("— {mark}")),
+            Some(mark) => self.notice(NoticeLevel::Error, &sentence(&mark)),
             None => {
                 let text = format!("{error}\nThe conversation is kept; /retry sends it again.");
                 self.notice(NoticeLevel::Error, &text);
@@ -307,13 +336,25 @@ impl Transcript {
                 tokens(after),
             )
         };
-        if let Some(original) = original {
-            text.push_str(". The original is kept in ");
-            text.push_str(&original);
+        if original.is_some() {
+            text.push_str(". The original is kept in");
         }
-        let text = sanitise::single_line(&text).into_owned();
-        self.push(Content::Compaction { text, summary: None });
+        self.push(Content::Compaction { text, original, summary: None });
     }
+}
+
+/// A path from the program's own folder in the workspace on, in one line; whole where it is not in
+/// there.
+fn from_own_folder(path: &Path) -> String {
+    let own = path.iter().position(|part| part == ".claw");
+    let shown: PathBuf = path.iter().skip(own.unwrap_or(0)).collect();
+    sanitise::single_line(&shown.display().to_string()).into_owned()
+}
+
+/// A mark as a sentence of its own.
+pub(super) fn sentence(mark: &str) -> String {
+    let mut chars = mark.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
 /// Words for a stop that the person has to know about.
@@ -321,7 +362,7 @@ fn unusual_stop(reason: &StopReason) -> Option<String> {
     match reason {
         StopReason::EndTurn | StopReason::ToolUse | StopReason::StopSequence => None,
         StopReason::MaxTokens => Some(
-            "— cut off: the answer reached the output limit. Say \"continue\" to go on.".to_owned(),
+            "Cut off: the answer reached the output limit. Say \"continue\" to go on.".to_owned(),
         ),
         StopReason::Refusal => Some("The model refused to answer.".to_owned()),
         StopReason::PauseTurn => Some("The model paused. Say \"continue\" to go on.".to_owned()),

@@ -11,6 +11,7 @@ use claw_runtime::session::{
 use super::answer::Answer;
 use super::cell::Content;
 use super::cells::Cells;
+use super::events::sentence;
 use super::source::Source;
 use super::thinking::Thinking;
 use super::tool::Tool;
@@ -60,7 +61,7 @@ pub fn load(view: &SessionView, cells: &mut Cells) {
         if let Some(mark) = mark(message)
             && !matches!(message.blocks.last(), Some(ContentBlock::Text { text }) if !text.is_empty())
         {
-            let text = format!("— {mark}");
+            let text = sentence(mark);
             cells.push(Content::Notice { level: NoticeLevel::Warning, text });
         }
     }
@@ -88,6 +89,7 @@ fn text_cell(
         }
         MessageRole::System => Content::Compaction {
             text: "Earlier messages were replaced by a summary".to_owned(),
+            original: None,
             summary: Some(source),
         },
     })

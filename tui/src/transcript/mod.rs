@@ -55,6 +55,8 @@ pub struct Transcript {
     questions: Vec<(RequestId, String)>,
     /// The last prompt, if its turn has not begun.
     submitted: Option<usize>,
+    /// The message that streams has said something.
+    said: bool,
 }
 
 impl Transcript {
@@ -67,6 +69,7 @@ impl Transcript {
             calls: Vec::new(),
             questions: Vec::new(),
             submitted: None,
+            said: false,
         }
     }
 

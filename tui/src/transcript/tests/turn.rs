@@ -132,6 +132,63 @@ fn a_cut_stream_is_marked_with_its_reason_and_the_way_on() {
 }
 
 #[test]
+fn a_cut_without_a_text_to_carry_it_has_one_mark() {
+    let mut stage = Stage::new();
+    let partial = AssistantTurn { messages: vec![], stop_reason: StopReason::EndTurn };
+    let error = RuntimeError::Api(ApiError::StreamCut {
+        cause: CutCause::ConnectionClosed,
+        partial: Box::new(partial),
+    });
+    stage.apply(&TuiEvent::TurnFailed { error: error.into(), summary: summary(TurnStop::Failed) });
+    insta::assert_snapshot!(stage.screen(100, 9), @"✗ Cut off: the connection closed before the end of the message; /retry sends it again");
+}
+
+#[test]
+fn a_message_without_content_is_shown_as_one() {
+    let stop = TuiEvent::MessageStop { stop_reason: StopReason::EndTurn };
+    for text in [None, Some("\n\n")] {
+        let mut stage = Stage::new();
+        stage.apply(&TuiEvent::TurnStarted { input: "Why?".into(), retry: false });
+        stage.use_tool("1", "bash", r#"{"command":"ls"}"#);
+        stage.apply(&TuiEvent::MessageStop { stop_reason: StopReason::ToolUse });
+        stage.result("1", "bash", r#"{"command":"ls"}"#, outcome("", None), false);
+        if let Some(text) = text {
+            stage.text(text);
+        }
+        stage.apply(&stop);
+        stage.end(TurnStop::Finished(StopReason::EndTurn));
+        assert_eq!(stage.screen(80, 9), "> Why?\n\n✓ bash ls  1.2s\n\n(empty answer)");
+    }
+    let mut stage = Stage::new();
+    stage.text("Something.");
+    stage.apply(&stop);
+    stage.end(TurnStop::Finished(StopReason::EndTurn));
+    assert_eq!(stage.screen(80, 9), "Something.");
+}
+
+#[test]
+fn the_kept_original_is_named_in_one_piece() {
+    let id = "0197-4f2c";
+    let kept = format!("/home/someone/project/.claw/sessions/{id}.blobs/before-compaction-1.jsonl");
+    let mut stage = Stage::new();
+    stage.apply(&TuiEvent::Compacted {
+        cause: CompactionCause::Requested,
+        removed: 42,
+        before_tokens: 120_000,
+        after_tokens: 9_500,
+        original: Some(kept.into()),
+    });
+    insta::assert_snapshot!(stage.screen(80, 9), @r"
+    ─ Compacted: 42 messages became a summary, about 120,000 tokens are now 9,500.
+      The original is kept in
+      .claw/sessions/0197-4f2c.blobs/before-compaction-1.jsonl
+    ");
+    let narrow = stage.screen(40, 9);
+    let last = narrow.lines().next_back().unwrap();
+    assert!(last.starts_with("  …") && last.ends_with("/before-compaction-1.jsonl"), "{narrow}");
+}
+
+#[test]
 fn a_failed_turn_says_what_happened_and_what_to_do() {
     let mut stage = Stage::new();
     let error = RuntimeError::Api(ApiError::Server { status: 500, message: "oh\x1b[2J no".into() });
