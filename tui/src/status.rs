@@ -11,6 +11,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use unicode_width::UnicodeWidthStr;
 
+use crate::markdown::wrap::truncate_end;
 use crate::sanitise;
 use crate::theme::Theme;
 
@@ -22,6 +23,15 @@ const SILENCE_LASTS: Duration = Duration::from_millis(2_500);
 
 /// Characters of a reason for a retry: what can be done about it has to fit behind.
 const REASON_CHARS: usize = 40;
+
+/// A longer branch is cut when it is narrow.
+const BRANCH_COLUMNS: usize = 18;
+
+/// Places of the facts in the line, in the order in which they go when it is narrow. A branch says
+/// which conversation this is, which matters more than what answers in it.
+const LEAST_NEEDED_FIRST: [usize; 6] = [5, CONTEXT, 2, BRANCH, 1, 0];
+const BRANCH: usize = 3;
+const CONTEXT: usize = 4;
 
 /// What the program is doing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -274,7 +284,7 @@ impl StatusLine {
         (text, style)
     }
 
-    /// Backend, model, mode, context, cost and branch, most needed first, as many as fit.
+    /// Backend, mode, model, branch, context and cost, as many as fit.
     fn facts(&self, width: usize) -> String {
         let Some(runtime) = &self.runtime else {
             return String::new();
@@ -282,20 +292,27 @@ impl StatusLine {
         let mode = runtime.mode.to_string();
         let context = context(&runtime.usage);
         // No model answers in the demo, and nothing is paid for.
-        let mut parts = if runtime.backend == "demo" {
-            vec!["demo (scripted)".to_owned(), mode, String::new(), context]
+        let (backend, model, cost) = if runtime.backend == "demo" {
+            ("demo (scripted)".to_owned(), String::new(), String::new())
         } else {
             let model = sanitise::single_line(&runtime.model).into_owned();
-            vec![runtime.backend.clone(), mode, model, context, cost(&runtime.usage)]
+            (runtime.backend.clone(), model, cost(&runtime.usage))
         };
-        if let Some(fork) = &runtime.fork {
-            let branch = fork.branch_name.as_deref().unwrap_or("fork");
-            parts.push(format!("⎇ {}", sanitise::single_line(branch)));
-        }
+        let branch = runtime.fork.as_ref().map_or_else(String::new, |fork| {
+            let name = sanitise::single_line(fork.branch_name.as_deref().unwrap_or("fork"));
+            format!("⎇ {name}")
+        });
+        let mut parts = [backend, mode, model, branch, context, cost];
         if joined(&parts).width() > width {
-            parts[3] = context_share(&runtime.usage);
+            parts[CONTEXT] = context_share(&runtime.usage);
+            parts[BRANCH] = truncate_end(&parts[BRANCH], BRANCH_COLUMNS);
         }
-        while joined(&parts).width() > width && parts.pop().is_some() {}
+        for part in LEAST_NEEDED_FIRST {
+            if joined(&parts).width() <= width {
+                break;
+            }
+            parts[part].clear();
+        }
         joined(&parts)
     }
 }

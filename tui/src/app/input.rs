@@ -163,7 +163,7 @@ impl App {
             Action::SwapBackend => {
                 effects.push(Effect::Send(Command::SetBackend { name: None }));
                 if self.turn.is_some() {
-                    self.hint(now, "the backend changes after this turn", HINT);
+                    self.hint_for_turn(now, "the backend changes after this turn", HINT);
                 }
             }
             Action::Help => self.show_help(now),

@@ -84,6 +84,14 @@ pub struct AppOptions {
     pub mouse: bool,
 }
 
+/// When the hint in the status line goes away.
+#[derive(Debug)]
+struct Hint {
+    until: Instant,
+    /// It speaks of the turn that runs, and does not outlast it.
+    about_turn: bool,
+}
+
 /// Everything on the screen.
 pub struct App {
     theme: Theme,
@@ -103,8 +111,7 @@ pub struct App {
     queue: VecDeque<String>,
     /// A second Ctrl+C before this leaves.
     quit_armed_until: Option<Instant>,
-    /// The hint in the status line goes away then.
-    hint_until: Option<Instant>,
+    hint: Option<Hint>,
     focused: bool,
     mouse: bool,
     session_id: Option<String>,
@@ -132,7 +139,7 @@ impl App {
             compacting: false,
             queue: VecDeque::new(),
             quit_armed_until: None,
-            hint_until: None,
+            hint: None,
             focused: true,
             mouse: options.mouse,
             session_id: None,
@@ -176,13 +183,14 @@ impl App {
         });
         // Behind a list a question cannot take the focus, so it does not wait for a moment to.
         let question = self.picker.is_none().then(|| self.permissions.next_deadline()).flatten();
-        let timed = [question, self.composer.next_deadline(), self.hint_until];
+        let hint = self.hint.as_ref().map(|hint| hint.until);
+        let timed = [question, self.composer.next_deadline(), hint];
         [counters.flatten()].into_iter().chain(timed).flatten().min()
     }
 
     /// To be called when `next_deadline` has passed; something visible may have changed then.
     pub fn tick(&mut self, now: Instant) {
-        if self.hint_until.is_some_and(|until| until <= now) {
+        if self.hint.as_ref().is_some_and(|hint| hint.until <= now) {
             self.clear_hint();
         }
         if self.picker.is_none() {
@@ -250,6 +258,9 @@ impl App {
 
     /// What is left in the normal scrollback on exit: the conversation as styled lines of `width`.
     pub fn farewell(&mut self, now: Instant, width: u16) -> Vec<Line<'static>> {
+        if self.turn.is_some() {
+            self.transcript.leave();
+        }
         self.transcript.farewell_lines(now, width, FAREWELL_LINES)
     }
 
@@ -309,12 +320,18 @@ impl App {
     /// A word in the status line that goes away by itself.
     fn hint(&mut self, now: Instant, text: &str, lasts: Duration) {
         self.status.set_hint(Some(sanitise::single_line(text).into_owned()));
-        self.hint_until = Some(now + lasts);
+        self.hint = Some(Hint { until: now + lasts, about_turn: false });
+    }
+
+    /// The same about the turn that runs: it goes with the turn, if not before.
+    fn hint_for_turn(&mut self, now: Instant, text: &str, lasts: Duration) {
+        self.hint(now, text, lasts);
+        self.hint = self.hint.take().map(|hint| Hint { about_turn: true, ..hint });
     }
 
     fn clear_hint(&mut self) {
         self.status.set_hint(None);
-        self.hint_until = None;
+        self.hint = None;
         self.quit_armed_until = None;
     }
 

@@ -62,7 +62,7 @@ impl App {
             Choice::Model(model) => Command::SetModel { model },
         };
         if self.turn.is_some() {
-            return self.hint(now, "a turn runs: choose again when it has ended", HINT);
+            return self.hint_for_turn(now, "a turn runs: choose again when it has ended", HINT);
         }
         if self.has_ended() {
             return self.notice(now, NoticeLevel::Warning, ENDED);

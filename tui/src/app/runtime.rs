@@ -93,10 +93,26 @@ impl App {
             let waiting: Vec<String> = self.queue.drain(..).collect();
             while self.transcript.take_queued().is_some() {}
             if !waiting.is_empty() {
-                self.composer.put_before(&waiting.join("\n"));
+                self.composer.put_before(&waiting.join("\n\n"));
             }
         } else if let Some(next) = self.queue.pop_front() {
             self.start(next, effects);
+        }
+        self.hints_after_turn(now);
+    }
+
+    /// A hint that speaks of the turn does not outlast it.
+    fn hints_after_turn(&mut self, now: Instant) {
+        if self.hint.as_ref().is_some_and(|hint| hint.about_turn) {
+            self.clear_hint();
+        }
+        let Some(armed_until) = self.quit_armed_until else { return };
+        if self.composer.is_empty() {
+            let left = armed_until.saturating_duration_since(now);
+            self.hint(now, "Ctrl+C again leaves", left);
+        } else {
+            // Now that key would be about the draft.
+            self.clear_hint();
         }
     }
 

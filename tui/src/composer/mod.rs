@@ -169,7 +169,7 @@ impl Composer {
         if draft.is_empty() {
             self.set_text(text);
         } else {
-            self.set_text(&format!("{text}\n{draft}"));
+            self.set_text(&format!("{text}\n\n{draft}"));
         }
     }
 

@@ -221,11 +221,11 @@ fn what_is_least_needed_goes_first_when_it_is_narrow() {
         }
     }
     insta::assert_snapshot!(seen.join("\n"), @r"
-    anthropic · workspace-write · claude-x · ctx 50.0k (25 %) · $0.50 · ⎇ try-it ready
-    anthropic · workspace-write · claude-x · ctx 25 % · $0.50 · ⎇ try-it ready
-    anthropic · workspace-write · claude-x · ctx 25 % · $0.50 ready
-    anthropic · workspace-write · claude-x · ctx 25 % ready
-    anthropic · workspace-write · claude-x ready
+    anthropic · workspace-write · claude-x · ⎇ try-it · ctx 50.0k (25 %) · $0.50 ready
+    anthropic · workspace-write · claude-x · ⎇ try-it · ctx 25 % · $0.50 ready
+    anthropic · workspace-write · claude-x · ⎇ try-it · ctx 25 % ready
+    anthropic · workspace-write · claude-x · ⎇ try-it ready
+    anthropic · workspace-write · ⎇ try-it ready
     anthropic · workspace-write ready
     anthropic ready
     ready
@@ -241,6 +241,52 @@ fn a_branch_is_named_and_a_fork_without_a_name_is_one_too() {
     status.fork = Some(SessionFork { parent_session_id: "s-0".to_owned(), branch_name: None });
     stage.tell(TuiEvent::StatusChanged { status });
     stage.shows("⎇ fork");
+}
+
+#[test]
+fn the_branch_of_a_fork_is_named_at_eighty_columns_also_while_a_turn_runs() {
+    let mut stage = Stage::in_a_turn();
+    let fork = |name: &str| {
+        Some(SessionFork {
+            parent_session_id: "s-0".to_owned(),
+            branch_name: Some(name.to_owned()),
+        })
+    };
+    let mut status = RuntimeStatus {
+        model: "claude-sonnet-4-5-20250929".to_owned(),
+        fork: fork("try-it"),
+        ..full()
+    };
+    stage.tell(TuiEvent::StatusChanged { status: status.clone() });
+    stage.shows("⎇ try-it");
+    status.fork = fork(&"very-".repeat(20));
+    stage.tell(TuiEvent::StatusChanged { status });
+    stage.shows("⎇ very-very-");
+}
+
+#[test]
+fn a_hint_about_the_turn_goes_with_the_turn() {
+    let mut stage = Stage::in_a_turn();
+    stage.key("ctrl+p");
+    assert_eq!(stage.activity(), "the backend changes after this turn");
+    stage.end();
+    assert_eq!(stage.activity(), "ready");
+    stage.shows("claude-x · ctx");
+}
+
+#[test]
+fn the_hint_of_a_first_ctrl_c_says_what_the_second_one_does_by_then() {
+    let mut stage = Stage::in_a_turn();
+    stage.key("ctrl+c");
+    stage.end_by(TurnStop::Cancelled);
+    assert_eq!(stage.activity(), "Ctrl+C again leaves");
+    assert_eq!(stage.key("ctrl+c"), "quit");
+
+    let mut stage = Stage::in_a_turn();
+    stage.line("queued");
+    stage.key("ctrl+c");
+    stage.end_by(TurnStop::Cancelled);
+    assert_eq!(stage.activity(), "ready", "the key would put the draft aside");
 }
 
 #[test]

@@ -86,9 +86,57 @@ fn after_esc_what_waited_is_in_the_composer_with_the_draft() {
     stage.type_text("half");
     assert_eq!(stage.key("esc"), "cancel");
     assert_eq!(stage.end_by(TurnStop::Cancelled), "", "nothing is sent by itself");
-    assert_eq!(stage.draft(), "second\nthird\nhalf");
+    assert_eq!(stage.draft(), "second\n\nthird\n\nhalf");
     assert_eq!(stage.app.transcript.queued(), 0);
-    assert_eq!(stage.key("enter"), "submit second\nthird\nhalf");
+    assert_eq!(stage.key("enter"), "submit second\n\nthird\n\nhalf");
+}
+
+fn farewell(stage: &mut Stage) -> String {
+    let lines = stage.app.farewell(stage.now, 60);
+    lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn what_was_unfinished_on_leaving_says_so() {
+    let mut stage = Stage::in_a_turn();
+    stage.text("Half an ans");
+    stage.line("and then");
+    stage.update(Inbox::Signal(Signal::End));
+    insta::assert_snapshot!(farewell(&mut stage), @r"
+    > hello
+
+    Half an ans
+    — interrupted
+
+    ! Not sent any more:
+
+    > and then
+      queued
+    ");
+
+    let mut stage = Stage::in_a_turn();
+    let input = r#"{"command":"rm x"}"#.to_owned();
+    stage.tell(TuiEvent::ToolUse { id: "rm x".into(), name: "bash".into(), input });
+    let _answer = stage.ask("rm x");
+    stage.shows("waits for permission");
+    stage.update(Inbox::Signal(Signal::End));
+    insta::assert_snapshot!(farewell(&mut stage), @r"
+    > hello
+
+    ✗ bash rm x  interrupted
+    ");
+}
+
+#[test]
+fn what_was_finished_on_leaving_has_no_mark() {
+    let mut stage = Stage::in_a_turn();
+    stage.text("Whole.");
+    stage.end();
+    insta::assert_snapshot!(farewell(&mut stage), @r"
+    > hello
+
+    Whole.
+    ");
 }
 
 #[test]
@@ -109,7 +157,7 @@ fn a_draft_survives_what_comes_back_also_from_within_a_search() {
     stage.key("ctrl+r");
     stage.type_text("hell");
     stage.end_by(TurnStop::Cancelled);
-    assert_eq!(stage.draft(), "second\nhalf");
+    assert_eq!(stage.draft(), "second\n\nhalf");
 }
 
 #[test]
@@ -120,7 +168,7 @@ fn a_draft_that_gave_way_to_an_earlier_prompt_can_be_had_back() {
     stage.key("up");
     assert_eq!(stage.draft(), "second");
     stage.end_by(TurnStop::Cancelled);
-    assert_eq!(stage.draft(), "second\nsecond");
+    assert_eq!(stage.draft(), "second\n\nsecond");
     stage.key("ctrl+u");
     stage.key("up");
     stage.key("up");
