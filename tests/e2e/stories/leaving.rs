@@ -65,6 +65,7 @@ fn ctrl_c_stops_a_turn_and_only_a_second_one_leaves() {
     assert_eq!(claw.wait_back(), 0);
     claw.assert_terminal_restored();
     claw.wait_for("Half");
+    claw.wait_for("— interrupted");
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn after_esc_waiting_prompts_are_back_in_the_composer() {
     assert_eq!(api.requests().len(), 1);
     claw.send(ENTER);
     claw.wait_for("Answer two.");
-    assert_eq!(prompts(&api.requests()[1]), ["one", "two\na draft"]);
+    assert_eq!(prompts(&api.requests()[1]), ["one", "two\n\na draft"]);
 }
 
 #[test]

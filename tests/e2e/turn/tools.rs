@@ -89,6 +89,25 @@ async fn the_result_carries_the_input_as_hooks_left_it() {
 }
 
 #[tokio::test]
+async fn an_answer_for_this_session_to_a_protected_file_covers_nothing_else() {
+    let write = |path: &str| json!({"path": path, "content": "x"});
+    let mut stage = Stage::new(
+        vec![
+            answer(vec![tool("1", "write_file", write(".gitmodules"))]),
+            answer(vec![tool("2", "write_file", write("plain.txt"))]),
+            answer(vec![text("ok")]),
+        ],
+        vec![Decision::AllowForSession, Decision::Deny { reason: None }],
+    );
+    stage.conversation.set_permission_mode(PermissionMode::Prompt);
+    stage.turn("go").await.unwrap();
+    let asked = stage.person.asked();
+    assert_eq!(asked.len(), 2);
+    assert!(!asked[0].can_be_granted() && asked[1].can_be_granted());
+    assert!(!stage.folder.path().join("plain.txt").exists());
+}
+
+#[tokio::test]
 async fn an_answer_for_this_session_covers_the_same_command_only() {
     let command = json!({"command": "true"});
     let mut stage = Stage::new(
