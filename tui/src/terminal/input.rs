@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossterm::event::{self, Event};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -23,14 +23,11 @@ use crate::inbox::{Inbox, InboxSender, Signal};
 const PAUSE_LIMIT: Duration = Duration::from_millis(200);
 /// How long the reader looks for the rest of a sequence that has begun.
 const READ_LIMIT: Duration = Duration::from_millis(10);
-/// How long the reader looks for events that came together with the one before.
-///
-/// The library holds what it has read but not handed out, and looks at that only while its time is
-/// not over: a thread that is put aside for longer than this at the start of a look has not looked,
-/// and the rest of a line would wait for the next key. The event before is handed over already, so
-/// this costs nobody time; it costs about a millisecond of turning in circles a key, because the
-/// library rounds the last part of its wait down to nothing.
-const LOOK: Duration = Duration::from_millis(10);
+/// How long the reader looks at first for events that came together with the one before, and at
+/// most. The library turns in circles for the last millisecond of any look, so that a look which is
+/// long from the start costs more than all the rest of a key.
+const FIRST_LOOK: Duration = Duration::from_micros(20);
+const LONGEST_LOOK: Duration = Duration::from_millis(11);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wish {
@@ -171,10 +168,24 @@ impl Reader {
     }
 }
 
-/// Whether more events came together with the one before. Looks twice: to be put aside at the start
-/// of both looks is beyond what a busy machine does.
+/// Whether more events came together with the one before.
+///
+/// The library holds what it has read but not handed out, and looks at that only while its time is
+/// not over: a thread that is put aside for that long at the start of a look has not looked, and the
+/// rest of a line would wait for the next key. So each look is longer than the one before, and only
+/// those that took about their time count.
 fn came_along() -> io::Result<bool> {
-    Ok(event::poll(LOOK)? || event::poll(LOOK)?)
+    let mut look = FIRST_LOOK;
+    let mut undisturbed = 0;
+    while undisturbed < 2 && look <= LONGEST_LOOK {
+        let begun = Instant::now();
+        if event::poll(look)? {
+            return Ok(true);
+        }
+        undisturbed += u8::from(begun.elapsed() < look * 2);
+        look *= 8;
+    }
+    Ok(false)
 }
 
 fn await_input(tty: BorrowedFd<'_>, woken: BorrowedFd<'_>) -> io::Result<Awaited> {
