@@ -3,12 +3,16 @@
 //! Knows the credential values of this process and the shapes of well-known keys. It refuses to
 //! guess: a secret of an unknown shape that the process was not given passes unseen.
 
+mod values;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use regex::Regex;
+
+pub use values::ValueStream;
 
 /// What stands in place of a secret.
 pub const REDACTED: &str = "[redacted]";

@@ -5,6 +5,7 @@
 
 mod draft;
 mod recovery;
+mod redacted;
 mod repeats;
 mod request;
 mod tools;
@@ -18,6 +19,7 @@ use crate::error::RuntimeError;
 use crate::event::TuiEvent;
 use crate::hooks::{HookRunner, NoHooks};
 use crate::permissions::{PermissionMode, PermissionPolicy};
+use crate::redact::Redactor;
 use crate::session::{
     ContentBlock, ConversationMessage, MessageRole, OpenSession, PartialReason, Session,
     SessionError, SessionStore,
@@ -25,6 +27,7 @@ use crate::session::{
 use crate::tools::{ToolExecutor, ToolSpec};
 use crate::usage::{TokenUsage, UsageReport, UsageTracker};
 
+use redacted::{RedactedSink, redact_words};
 use repeats::Repeats;
 
 pub use recovery::CompactionReport;
@@ -96,6 +99,7 @@ pub struct ConversationRuntime<C, T> {
     policy: PermissionPolicy,
     hooks: Box<dyn HookRunner>,
     usage: UsageTracker,
+    redactor: Redactor,
     auto_compaction: AutoCompaction,
     max_iterations: usize,
     /// Saving failed and the person was told; told again only after a save that worked.
@@ -119,6 +123,7 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
             policy: PermissionPolicy::new(PermissionMode::WorkspaceWrite),
             hooks: Box::new(NoHooks),
             usage,
+            redactor: Redactor::default(),
             auto_compaction: AutoCompaction::default(),
             max_iterations: DEFAULT_MAX_ITERATIONS,
             unsaved: false,
@@ -152,6 +157,13 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
     #[must_use]
     pub fn with_usage(mut self, usage: UsageTracker) -> Self {
         self.usage = usage;
+        self
+    }
+
+    /// What models say is told and kept without the values that this redactor knows.
+    #[must_use]
+    pub fn with_redactor(mut self, redactor: Redactor) -> Self {
+        self.redactor = redactor;
         self
     }
 
@@ -253,6 +265,7 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
         input: &str,
         cx: &TurnContext,
     ) -> Result<TurnSummary, Arc<RuntimeError>> {
+        let cx = &self.without_secrets(cx);
         cx.sink.emit(TuiEvent::TurnStarted { input: input.to_owned(), retry: false });
         let unanswered = self
             .session()
@@ -268,9 +281,16 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
 
     /// Runs the last prompt again, without repeating it: after a failure, or after a cut answer.
     pub async fn retry_turn(&mut self, cx: &TurnContext) -> Result<TurnSummary, Arc<RuntimeError>> {
+        let cx = &self.without_secrets(cx);
         let input = self.last_prompt().map(|message| message.text()).unwrap_or_default();
         cx.sink.emit(TuiEvent::TurnStarted { input, retry: true });
         self.finish_turn(cx).await
+    }
+
+    /// The same context; what is told passes the redactor.
+    fn without_secrets(&self, cx: &TurnContext) -> TurnContext {
+        let sink = RedactedSink::new(Arc::clone(&cx.sink), self.redactor.clone());
+        TurnContext { sink: Arc::new(sink), ..cx.clone() }
     }
 
     /// Whether `retry_turn` has something to do: a prompt without a whole answer.
@@ -369,6 +389,7 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
                     message.partial = partial;
                 }
                 let model = message.model.get_or_insert_with(|| self.model.clone()).clone();
+                redact_words(&self.redactor, &mut message);
                 summary.add_text(&message.text());
                 if let Some(usage) = message.usage {
                     self.usage.record(&model, &usage);

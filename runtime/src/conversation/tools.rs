@@ -94,7 +94,7 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
             id: RequestId::next(),
             tool_use_id: call.id.clone(),
             tool_name: call.name.clone(),
-            input: call.input.clone(),
+            input: self.redactor.redact_values(&call.input).into_owned(),
             current_mode: self.policy.mode(),
             required: requirement.level,
             reason,

@@ -140,6 +140,31 @@ fn the_key_never_comes_out_anywhere_but_in_requests() {
 }
 
 #[test]
+fn a_key_that_the_model_repeats_is_shown_and_kept_nowhere() {
+    let api = MockApi::start();
+    let (first, second) = KEY.split_at(11);
+    let answer = MessagesStream::new().thinking(&["The key is ", first, second, "."], "c2ln");
+    let answer = answer.text(&["You gave me ", first, second, "!"]);
+    api.push(answer.stop("end_turn", 9).reply());
+    let mut claw = open(&api);
+    claw.say("what is it?");
+    claw.wait_for("You gave me [redacted]!");
+    claw.wait_ready();
+    claw.send(claw_tests::story::CTRL_O);
+    claw.wait_for("The key is [redacted].");
+    claw.command("/export talk.md", "Conversation written to");
+    claw.send(claw_tests::story::CTRL_D);
+    claw.wait_back();
+    claw.look(|seen| {
+        let out = String::from_utf8_lossy(&seen.log);
+        assert!(!out.contains(KEY), "the key came out on the terminal");
+    });
+    for (path, text) in files_below(claw.workspace()) {
+        assert!(!text.contains(KEY), "the key is in {}", path.display());
+    }
+}
+
+#[test]
 fn a_server_that_is_slow_with_its_first_byte_is_asked_once() {
     let api = MockApi::start();
     let gate = Gate::new();

@@ -100,7 +100,7 @@ pub fn driver(
     let prompt = system_prompt(&root, &environment);
     let mode = permission_mode(common, &settings)?;
     let usage = UsageTracker::from_session(session.session()).with_prices(settings.prices());
-    let mut tools = ToolRegistry::new(&root, redactor)?;
+    let mut tools = ToolRegistry::new(&root, redactor.clone())?;
     if !common.allowed_tools.is_empty() {
         tools = tools.only(&common.allowed_tools)?;
     }
@@ -109,6 +109,7 @@ pub fn driver(
         .with_system_prompt(prompt.blocks)
         .with_permission_mode(mode)
         .with_usage(usage)
+        .with_redactor(redactor)
         .with_auto_compaction_input_tokens_threshold(compact::auto_compaction_threshold(
             &environment,
         ));
