@@ -218,6 +218,21 @@ fn limits_and_refusals_are_said() {
 }
 
 #[test]
+fn a_compaction_that_only_shortened_says_so() {
+    let mut stage = Stage::new();
+    stage.apply(&TuiEvent::Compacted {
+        cause: CompactionCause::Requested,
+        removed: 0,
+        before_tokens: 120_000,
+        after_tokens: 9_500,
+        original: None,
+    });
+    let screen = stage.screen(100, 4);
+    let expected = "Compacted: long tool texts were shortened, about 120,000 tokens are now 9,500";
+    assert!(screen.contains(expected), "{screen}");
+}
+
+#[test]
 fn compaction_replies_and_notices_are_cells() {
     let mut stage = Stage::new();
     for removed in [0, 42] {
