@@ -1,7 +1,7 @@
 //! The composition root: settings, backends, session and tools become one driver.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -80,7 +80,10 @@ pub fn driver(
         opened => opened?,
     };
     let redactor = Redactor::from_env(std::iter::empty::<String>());
-    let store = SessionStore::open(&root)?.with_redactor(redactor.clone());
+    let mut store = SessionStore::open(&root)?.with_redactor(redactor.clone());
+    if let Some(home) = environment("HOME") {
+        store = store.with_home(Path::new(&home));
+    }
     // Whoever watches sees the end of a long session while the rest of it is read.
     let show = |view| {
         if failing == Failing::GoesOn {
