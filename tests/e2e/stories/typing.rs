@@ -8,8 +8,10 @@ use claw_tests::harness::Running;
 use claw_tests::mock_api::{Gate, MessagesStream, MockApi};
 use claw_tests::story::{DOWN, ENTER, ESC, TAB, UP, open, prompts, tool_result};
 
-/// Runs with keys drawn at random. They run side by side: typing is mostly waiting.
-const SEEDS: u64 = 8;
+/// Runs with keys drawn at random.
+const SEEDS: u64 = 50;
+/// Runs that go side by side: typing is mostly waiting.
+const SIDE_BY_SIDE: u64 = 10;
 /// The pace of a quick typist. This pause is the input, not a wait for something.
 const PACE: Duration = Duration::from_millis(60);
 /// How long the draft must be left alone before the dialog may take the keys.
@@ -93,11 +95,13 @@ fn typing_through_a_request(seed: u64) {
 
 #[test]
 fn typing_through_a_permission_request_never_answers_it_and_loses_no_character() {
-    thread::scope(|scope| {
-        for seed in 0..SEEDS {
-            scope.spawn(move || typing_through_a_request(seed));
-        }
-    });
+    for first in (0..SEEDS).step_by(SIDE_BY_SIDE as usize) {
+        thread::scope(|scope| {
+            for seed in first..first + SIDE_BY_SIDE {
+                scope.spawn(move || typing_through_a_request(seed));
+            }
+        });
+    }
 }
 
 /// What a key of the dialog does while the dialog does not have the focus.
