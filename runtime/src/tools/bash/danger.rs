@@ -276,17 +276,17 @@ mod tests {
             ("cd .git && touch x", true),
             ("find .git -name x -delete", true),
             ("npm set x --userconfig=sub/.npmrc", true),
-            ("echo x > /home/me/.claude/work/.env", true),
+            ("echo x > /home/me/.claude/tree/.env", true),
             ("cat .env", false),
             ("grep -rn x .claude --exclude-dir=.git", false),
             ("find . -not -path './.git/*' -name '*.rs'", false),
             ("echo .env >> .gitignore", false),
             ("git commit -m 'Read .env at the start'", false),
             ("git add .github src/environment.rs", false),
-            ("touch /home/me/.claude/work/src/lib.rs", false),
+            ("touch /home/me/.claude/tree/src/lib.rs", false),
             ("cargo test", false),
         ] {
-            let got = why_protected(Path::new("/home/me/.claude/work"), command);
+            let got = why_protected(Path::new("/home/me/.claude/tree"), command);
             assert_eq!(got.is_some(), expected, "{command}: {got:?}");
         }
     }
