@@ -1,9 +1,19 @@
 //! `claw-workers`: real Claude Code CLI sessions on ptys, offered as an `ApiClient`.
 //!
-//! So far only the errors of this crate; the worker, its protocol and the pool move in behind them.
+//! A worker is one CLI process that we start and own. What it says becomes [`Fact`]s, whichever way
+//! it comes; a pure protocol machine decides what to do; facts become the runtime's events and
+//! messages.
 //!
 //! Deliberately missing: any drawing, any knowledge of the front-end.
 
+mod config;
 mod error;
+mod event;
+mod fact;
+mod timings;
 
+pub use config::{Transport, WindowSize, WorkerConfig};
 pub use error::WorkerError;
+pub use event::{Asked, SteerError, TurnEnd, Verdict, WorkerEvent};
+pub use fact::{AgentEnd, DeniedBy, Fact, FailureKind, PromptSource, Quota};
+pub use timings::Timings;

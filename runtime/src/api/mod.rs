@@ -22,6 +22,7 @@ use futures_util::future::BoxFuture;
 use thiserror::Error;
 
 use crate::context::TurnContext;
+use crate::permissions::PermissionMode;
 use crate::session::ConversationMessage;
 use crate::tools::ToolSpec;
 
@@ -37,6 +38,57 @@ pub trait ApiClient: Send {
         request: ApiRequest,
         cx: &'a TurnContext,
     ) -> BoxFuture<'a, Result<AssistantTurn, ApiError>>;
+
+    /// Whether the backend keeps the context of the conversation itself. Then the runtime neither
+    /// compacts by itself nor shortens what it sends: the backend's own session is what counts.
+    fn owns_context(&self) -> bool {
+        false
+    }
+
+    /// Compacts the backend's own context. None: there is none, the runtime compacts.
+    fn compact<'a>(
+        &'a mut self,
+        _request: ApiRequest,
+        _cx: &'a TurnContext,
+    ) -> BoxFuture<'a, Result<Option<ContextCompaction>, ApiError>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    /// The way in for prompts during a turn; none when the backend cannot take them.
+    fn steering(&self) -> Option<Arc<dyn Steering>> {
+        None
+    }
+
+    /// Waits, between turns, for a turn that nobody here asked for and returns it for the session;
+    /// its events go to `cx.sink`. Never returns for most backends. May be dropped at any moment: what
+    /// was told but not returned comes at the head of the next `stream` or `unasked`.
+    fn unasked<'a>(&'a mut self, _cx: &'a TurnContext) -> BoxFuture<'a, AssistantTurn> {
+        Box::pin(std::future::pending())
+    }
+}
+
+/// Takes a prompt while a turn runs. Held by the driver beside the running turn.
+pub trait Steering: Send + Sync {
+    /// Hands the text to the running turn. `Ok` only with evidence that it was taken.
+    fn steer(&self, text: String) -> BoxFuture<'_, Result<(), SteerError>>;
+}
+
+/// Why a prompt did not go into the running turn.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SteerError {
+    /// Nothing was sent: it may become the next prompt.
+    #[error("not sent into the running turn: {0}")]
+    Refused(String),
+    /// It was sent, and nothing shows that it was taken: it must not be sent again.
+    #[error("it is not certain whether the message was taken; it is not sent again")]
+    Uncertain,
+}
+
+/// What a backend's own compaction did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ContextCompaction {
+    pub before_tokens: u64,
+    pub after_tokens: u64,
 }
 
 impl ApiClient for Box<dyn ApiClient> {
@@ -46,6 +98,26 @@ impl ApiClient for Box<dyn ApiClient> {
         cx: &'a TurnContext,
     ) -> BoxFuture<'a, Result<AssistantTurn, ApiError>> {
         (**self).stream(request, cx)
+    }
+
+    fn owns_context(&self) -> bool {
+        (**self).owns_context()
+    }
+
+    fn compact<'a>(
+        &'a mut self,
+        request: ApiRequest,
+        cx: &'a TurnContext,
+    ) -> BoxFuture<'a, Result<Option<ContextCompaction>, ApiError>> {
+        (**self).compact(request, cx)
+    }
+
+    fn steering(&self) -> Option<Arc<dyn Steering>> {
+        (**self).steering()
+    }
+
+    fn unasked<'a>(&'a mut self, cx: &'a TurnContext) -> BoxFuture<'a, AssistantTurn> {
+        (**self).unasked(cx)
     }
 }
 
@@ -60,8 +132,12 @@ pub struct ApiRequest {
     pub tools: Arc<[ToolSpec]>,
     /// Our session id (for providers and workers that keep state by it).
     pub session_id: String,
+    /// The session that this one was forked from.
+    pub fork_of: Option<String>,
     /// Whether thinking is wanted where the model supports it.
     pub thinking: bool,
+    /// The mode in force, for backends that run tools of their own.
+    pub permission_mode: PermissionMode,
 }
 
 /// What the backend answered. Only this enters the session.

@@ -15,7 +15,9 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
             messages: without_replaced(&self.session().messages),
             tools: Arc::clone(&self.specs),
             session_id: self.session().id.clone(),
+            fork_of: self.session().fork.as_ref().map(|fork| fork.parent_session_id.clone()),
             thinking: self.thinking,
+            permission_mode: self.policy.mode(),
         }
     }
 }

@@ -9,7 +9,7 @@ use claw_runtime::api::openai::{OpenAiClient, OpenAiConfig, Preset};
 use claw_runtime::api::retry::RetryConfig;
 use claw_runtime::api::transport::{Credential, Secret, Timing};
 use claw_runtime::api::{ApiClient, ApiError, ApiRequest, AssistantTurn};
-use claw_runtime::permissions::DenyAll;
+use claw_runtime::permissions::{DenyAll, PermissionMode};
 use claw_runtime::session::{ContentBlock, ConversationMessage};
 use claw_runtime::{StreamSink, TuiEvent, TurnContext};
 use claw_tests::mock_api::{MockApi, PATIENCE, Reply};
@@ -174,6 +174,8 @@ pub fn request() -> ApiRequest {
         tools: Arc::from([]),
         session_id: "session".to_owned(),
         thinking: false,
+        fork_of: None,
+        permission_mode: PermissionMode::WorkspaceWrite,
     }
 }
 

@@ -1,0 +1,103 @@
+//! Every wait of this crate in one place, so that tests can shrink them together.
+
+use std::time::Duration;
+
+/// How long is waited for what. No other wait exists in this crate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Timings {
+    /// From spawn until the SessionStart hook.
+    pub ready: Duration,
+    /// Between two keys of ours in a dialog, so that it can draw itself again.
+    pub dialog_redraw: Duration,
+    /// From ready until the first paste.
+    pub settle: Duration,
+    /// From the end of a paste until the CR.
+    pub paste_to_cr: Duration,
+    /// From the CR until the one repeated CR, when nothing was seen and no dialog can be open.
+    pub cr_retry: Duration,
+    /// From the CR until a prompt counts as unconfirmed.
+    pub receipt: Duration,
+    /// From the end of a steering write until it counts as uncertain.
+    pub steer_receipt: Duration,
+    /// For bytes to be accepted by the pty.
+    pub write: Duration,
+    /// From the end of a turn (its hook) until its last records must have been read.
+    pub transcript_lag: Duration,
+    /// From Esc until the interrupt counts as done without a record.
+    pub interrupt: Duration,
+    /// Without any sign of life during a turn.
+    pub inactivity: Duration,
+    /// From SIGTERM to SIGKILL.
+    pub terminate: Duration,
+    /// From SIGKILL until the process counts as gone, whatever the kernel says.
+    pub kill: Duration,
+    /// The poll beside file notification.
+    pub slow_poll: Duration,
+    /// A permission request waits this long; the hook's own timeout is larger by `hook_margin`.
+    pub permission: Duration,
+    pub hook_margin: Duration,
+    /// A sub-agent whose end was never told is given up after this.
+    pub subagent_age: Duration,
+    /// For `--version`.
+    pub version: Duration,
+    /// For the CLI's own compaction.
+    pub compaction: Duration,
+}
+
+impl Default for Timings {
+    fn default() -> Self {
+        let s = Duration::from_secs;
+        let ms = Duration::from_millis;
+        Self {
+            ready: s(30),
+            dialog_redraw: ms(400),
+            // The CLI's input box is drawn a moment after its hook.
+            settle: ms(750),
+            paste_to_cr: ms(300),
+            cr_retry: s(3),
+            receipt: s(15),
+            steer_receipt: s(15),
+            write: s(5),
+            transcript_lag: s(2),
+            interrupt: s(3),
+            inactivity: s(1800),
+            terminate: s(3),
+            kill: s(1),
+            slow_poll: s(2),
+            permission: s(3600),
+            hook_margin: s(5),
+            subagent_age: s(3600),
+            version: s(10),
+            compaction: s(600),
+        }
+    }
+}
+
+impl Timings {
+    /// For tests with a CLI that answers at once.
+    pub fn brisk() -> Self {
+        let s = Duration::from_secs;
+        let ms = Duration::from_millis;
+        Self {
+            ready: s(10),
+            dialog_redraw: ms(50),
+            settle: ms(0),
+            paste_to_cr: ms(20),
+            cr_retry: ms(600),
+            receipt: s(3),
+            steer_receipt: s(2),
+            write: s(1),
+            transcript_lag: s(1),
+            interrupt: ms(800),
+            inactivity: s(20),
+            terminate: ms(400),
+            kill: s(1),
+            slow_poll: ms(300),
+            permission: s(20),
+            hook_margin: s(2),
+            subagent_age: s(20),
+            version: s(10),
+            compaction: s(20),
+        }
+    }
+}
