@@ -11,9 +11,11 @@ mod error;
 mod event;
 mod fact;
 mod timings;
+mod worker;
 
 pub use config::{Transport, WindowSize, WorkerConfig};
 pub use error::WorkerError;
 pub use event::{Asked, SteerError, TurnEnd, Verdict, WorkerEvent};
 pub use fact::{AgentEnd, DeniedBy, Fact, FailureKind, PromptSource, Quota};
 pub use timings::Timings;
+pub use worker::{OpenAs, Order, Worker};
