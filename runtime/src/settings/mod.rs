@@ -6,6 +6,7 @@
 
 mod layer;
 mod parse;
+mod workers;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,6 +17,7 @@ use serde_json::{Map, Value};
 
 pub(crate) use layer::folders_to;
 pub use layer::{Layer, Scope, config_home};
+pub use workers::{TransportChoice, WorkerSettings};
 
 use layer::Source;
 
@@ -48,7 +50,8 @@ const NOT_USED: [&str; 15] = [
 /// The same inside `permissions`.
 const NOT_USED_PERMISSIONS: [&str; 4] = ["allow", "deny", "ask", "deniedTools"];
 /// What only the person may set, and why.
-const USER_ONLY: [(&str, &str); 5] = [
+const USER_ONLY: [(&str, &str); 6] = [
+    ("workers", "a project may not say which programs are run"),
     ("provider", "a project may not say where the conversation is sent"),
     ("oauth", "a project may not say where the conversation is sent"),
     ("env", "a project may not set the environment"),
@@ -95,6 +98,7 @@ pub struct Settings {
     theme: Option<Sourced<ThemeChoice>>,
     aliases: BTreeMap<String, Sourced<String>>,
     prices: BTreeMap<String, Sourced<Price>>,
+    workers: Option<Sourced<WorkerSettings>>,
     /// Keys that were read over, in order.
     unused: Vec<Sourced<String>>,
     /// Everything that was accepted: objects merged, arrays joined, later layers win.
@@ -134,6 +138,11 @@ impl Settings {
     /// Short names of models, with the model that each stands for.
     pub fn aliases(&self) -> BTreeMap<String, String> {
         self.aliases.iter().map(|(name, alias)| (name.clone(), alias.value.clone())).collect()
+    }
+
+    /// How Claude Code is run as a backend.
+    pub fn workers(&self) -> WorkerSettings {
+        self.workers.as_ref().map(|workers| workers.value.clone()).unwrap_or_default()
     }
 
     /// The built-in prices with the person's own.
@@ -177,6 +186,11 @@ impl Settings {
         for (model, price) in &self.prices {
             let words = format!("${} in, ${} out", price.value.input, price.value.output);
             row(&format!("prices.{model}"), Some((words, &price.layer)), "");
+        }
+        if let Some(workers) = &self.workers {
+            for (key, value) in workers.value.rows() {
+                row(&key, Some((value, &workers.layer)), "");
+            }
         }
         for key in &self.unused {
             row(&key.value, Some(("(not used by this version)".to_owned(), &key.layer)), "");
@@ -238,6 +252,10 @@ impl Settings {
             "permissions" => return self.add_permissions(file, value, unused),
             "aliases" => self.add_aliases(file, value),
             "prices" => self.add_prices(file, value),
+            "workers" => match WorkerSettings::parse(value) {
+                Ok(workers) => self.workers = Some(file.sourced(workers)),
+                Err(error) => self.warn(file, key, &format!("\"workers\": {error}")),
+            },
             _ if NOT_USED.contains(&key) => unused.push(key.to_owned()),
             _ => {
                 self.warn(file, key, &format!("\"{key}\" is not a setting"));
