@@ -65,6 +65,11 @@ pub trait ApiClient: Send {
     fn unasked<'a>(&'a mut self, _cx: &'a TurnContext) -> BoxFuture<'a, AssistantTurn> {
         Box::pin(std::future::pending())
     }
+
+    /// Ends what the backend keeps running, in bounded time. Called before it is dropped.
+    fn close(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// Takes a prompt while a turn runs. Held by the driver beside the running turn.
@@ -118,6 +123,10 @@ impl ApiClient for Box<dyn ApiClient> {
 
     fn unasked<'a>(&'a mut self, cx: &'a TurnContext) -> BoxFuture<'a, AssistantTurn> {
         (**self).unasked(cx)
+    }
+
+    fn close(&mut self) -> BoxFuture<'_, ()> {
+        (**self).close()
     }
 }
 
