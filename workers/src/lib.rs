@@ -10,6 +10,8 @@ mod config;
 mod error;
 mod event;
 mod fact;
+pub mod prompt;
+pub mod protocol;
 mod timings;
 mod worker;
 
