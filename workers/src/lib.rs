@@ -6,12 +6,14 @@
 //!
 //! Deliberately missing: any drawing, any knowledge of the front-end.
 
+mod api_event;
 mod config;
 mod error;
 mod event;
 mod fact;
 pub mod prompt;
 pub mod protocol;
+pub mod tap;
 mod timings;
 mod worker;
 

@@ -2,7 +2,15 @@
 
 use std::time::Duration;
 
-/// How long is waited for what. No other wait exists in this crate.
+/// For a connection from the tap to its upstream. What follows is bounded by the CLI's own patience:
+/// it hangs up, and so does the tap.
+pub(crate) const TAP_CONNECT: Duration = Duration::from_secs(30);
+
+/// Before the tap accepts again when the system refused a connection (no descriptors are left).
+pub(crate) const TAP_ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+
+/// How long is waited for what. No other wait exists in this crate
+/// but those above.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timings {
     /// From spawn until the SessionStart hook.

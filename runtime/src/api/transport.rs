@@ -157,18 +157,8 @@ impl Endpoint {
         if let Some(client) = self.client.get() {
             return Ok(client.clone());
         }
-        // An error means that another client has installed a provider already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = reqwest::Client::builder()
-            .connect_timeout(timing.connect_timeout)
-            .redirect(reqwest::redirect::Policy::none())
+        let builder = client_builder(&self.url, timing.connect_timeout)
             .user_agent(concat!("claw/", env!("CARGO_PKG_VERSION")));
-        if self.url.scheme() == "http" {
-            builder = builder.tls_certs_only([]);
-        }
-        if is_loopback(&self.url) {
-            builder = builder.no_proxy();
-        }
         let client = builder.build().map_err(|error| self.unreachable(&format!(
             "the HTTPS client could not start ({}). If this machine has no CA certificates, install \
              the package ca-certificates or point SSL_CERT_FILE at a bundle",
@@ -240,8 +230,26 @@ impl Endpoint {
     }
 }
 
+/// The beginnings of a client that reaches this address as all of ours do: no redirects, no need for
+/// certificates where none are used, and no proxy on the way to this machine. Building it
+/// fails for `https` where there are no CA certificates.
+pub fn client_builder(url: &Url, connect_timeout: Duration) -> reqwest::ClientBuilder {
+    // An error means that another client has installed a provider already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = reqwest::Client::builder()
+        .connect_timeout(connect_timeout)
+        .redirect(reqwest::redirect::Policy::none());
+    if url.scheme() == "http" {
+        builder = builder.tls_certs_only([]);
+    }
+    if is_loopback(url) {
+        builder = builder.no_proxy();
+    }
+    builder
+}
+
 /// The last cause of an error: the outer layers only say which layer they are.
-pub(super) fn innermost(error: &dyn std::error::Error) -> String {
+pub fn innermost(error: &dyn std::error::Error) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {
         cause = source;

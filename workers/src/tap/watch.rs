@@ -1,0 +1,109 @@
+//! Who watches which session, and the words for them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::mpsc;
+
+use super::Tapped;
+use crate::fact::{Fact, Quota};
+
+/// The watchers of every session.
+#[derive(Default)]
+pub(super) struct Watchers(Mutex<HashMap<String, Session>>);
+
+#[derive(Default)]
+struct Session {
+    watchers: Vec<mpsc::UnboundedSender<Tapped>>,
+    /// Every answer repeats it; a change is news.
+    quota: Option<Quota>,
+}
+
+impl Watchers {
+    pub fn add(&self, session_id: &str) -> mpsc::UnboundedReceiver<Tapped> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let mut sessions = self.sessions();
+        // Here, where the number grows, is where it must shrink.
+        sessions.retain(|_, session| {
+            session.watchers.retain(|watcher| !watcher.is_closed());
+            !session.watchers.is_empty()
+        });
+        sessions.entry(session_id.to_owned()).or_default().watchers.push(sender);
+        receiver
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Session>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Those who watch one request. Tells that it began when it is made and, once, that it is over.
+pub(super) struct Audience {
+    all: Arc<Watchers>,
+    session_id: String,
+    agent: Option<String>,
+    watchers: Vec<mpsc::UnboundedSender<Tapped>>,
+    status: Option<u16>,
+    over: bool,
+}
+
+impl Audience {
+    /// None when nobody watches: then nothing has to be read.
+    pub fn of(all: &Arc<Watchers>, session_id: &str, agent: Option<String>) -> Option<Self> {
+        let watchers = all.sessions().get(session_id)?.watchers.clone();
+        if watchers.iter().all(mpsc::UnboundedSender::is_closed) {
+            return None;
+        }
+        let audience = Self {
+            all: Arc::clone(all),
+            session_id: session_id.to_owned(),
+            agent,
+            watchers,
+            status: None,
+            over: false,
+        };
+        audience.tell(&Tapped::RequestBegan { agent: audience.agent.clone() });
+        Some(audience)
+    }
+
+    pub fn fact(&self, fact: Fact) {
+        self.tell(&Tapped::Fact { agent: self.agent.clone(), fact });
+    }
+
+    /// The account's state as this answer says it: a fact when it is not what was said before.
+    pub fn quota(&self, quota: Quota) {
+        {
+            let mut sessions = self.all.sessions();
+            let Some(session) = sessions.get_mut(&self.session_id) else { return };
+            if session.quota.as_ref() == Some(&quota) {
+                return;
+            }
+            session.quota = Some(quota.clone());
+        }
+        self.fact(Fact::Quota(quota));
+    }
+
+    pub fn answered(&mut self, status: u16) {
+        self.status = Some(status);
+    }
+
+    /// Nothing more comes.
+    pub fn end(&mut self) {
+        if !std::mem::replace(&mut self.over, true) {
+            self.tell(&Tapped::RequestEnded { agent: self.agent.clone(), status: self.status });
+        }
+    }
+
+    fn tell(&self, tapped: &Tapped) {
+        for watcher in &self.watchers {
+            // One that has gone away wants nothing more.
+            let _ = watcher.send(tapped.clone());
+        }
+    }
+}
+
+impl Drop for Audience {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
