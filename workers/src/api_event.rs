@@ -62,14 +62,12 @@ enum Block {
 }
 
 #[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type")]
 enum Delta {
-    TextDelta {
-        text: String,
-    },
-    ThinkingDelta {
-        thinking: String,
-    },
+    #[serde(rename = "text_delta")]
+    Text { text: String },
+    #[serde(rename = "thinking_delta")]
+    Thinking { thinking: String },
     #[serde(other)]
     Other,
 }
@@ -105,8 +103,8 @@ impl ApiEvents {
                 Block::Other => None,
             },
             Event::ContentBlockDelta { index: block, delta } => match delta {
-                Delta::TextDelta { text } => Some(Fact::TextDelta { message, block, text }),
-                Delta::ThinkingDelta { thinking } => {
+                Delta::Text { text } => Some(Fact::TextDelta { message, block, text }),
+                Delta::Thinking { thinking } => {
                     Some(Fact::ThinkingDelta { message, block, text: thinking })
                 }
                 Delta::Other => None,

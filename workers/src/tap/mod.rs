@@ -58,7 +58,7 @@ pub enum Tapped {
     RequestBegan { agent: Option<String> },
     /// A live fact of an answer: of the conversation and its sub-agents only, not of what the CLI asks
     /// the model on the side (the older one asks for a title).
-    Fact { agent: Option<String>, fact: Fact },
+    Fact { agent: Option<String>, fact: Box<Fact> },
     /// The answer is over, for whatever reason. `status` is the HTTP status; none when there was no
     /// answer. Comes once for each that began.
     RequestEnded { agent: Option<String>, status: Option<u16> },

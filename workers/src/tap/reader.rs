@@ -55,10 +55,10 @@ impl Reader {
     }
 
     fn new() -> Self {
-        let (feed, fed) = mpsc::unbounded_channel();
+        let (feed, pieces) = mpsc::unbounded_channel();
         Self {
             feed: Some(feed),
-            blocks: SseByteStream::new(Fed(fed)),
+            blocks: SseByteStream::new(Fed(pieces)),
             events: ApiEvents::default(),
             unread: 0,
         }

@@ -67,7 +67,7 @@ impl Audience {
     }
 
     pub fn fact(&self, fact: Fact) {
-        self.tell(&Tapped::Fact { agent: self.agent.clone(), fact });
+        self.tell(&Tapped::Fact { agent: self.agent.clone(), fact: Box::new(fact) });
     }
 
     /// The account's state as this answer says it: a fact when it is not what was said before.
