@@ -151,6 +151,11 @@ pub enum Fact {
         /// The person stopped it in the middle.
         aborted: bool,
     },
+    /// The tokens of a message, where they are known only after its blocks.
+    Usage {
+        message: String,
+        usage: TokenUsage,
+    },
     ToolResult {
         id: String,
         output: String,

@@ -1,0 +1,1 @@
+//! Stories from records alone.

@@ -1,0 +1,428 @@
+//! One line of the CLI's standard output, as what it means. Keeps only what later lines of the same
+//! turn refer to; knows no process and no time.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use serde_json::Value;
+use thiserror::Error;
+
+use super::message::{block, input, owned, text, usage, words};
+use crate::fact::{AgentEnd, DeniedBy, Fact, FailureKind, PromptSource, Quota};
+
+/// A line that is not the protocol.
+#[derive(Debug, Error)]
+#[error("a line is not a JSON object: {0}")]
+pub struct CodecError(String);
+
+/// What a line of the CLI says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StreamMessage {
+    /// Facts of the turn, in order; may be none.
+    Facts(Vec<Fact>),
+    /// A turn begins.
+    Init { session_id: String, version: String },
+    /// What it does now, e.g. `requesting` or `compacting`.
+    Status { status: Option<String> },
+    /// One of our prompts went to the model.
+    Replayed { text: String },
+    /// May this tool run?
+    Question { request_id: String, tool_use_id: Option<String>, tool_name: String, input: String },
+    /// The CLI takes a question back.
+    QuestionWithdrawn { request_id: String },
+    /// A request of a kind that we do not answer.
+    OtherRequest { request_id: String, kind: String },
+    /// The answer to a request of ours; the error in its own words.
+    Answer { request_id: String, error: Option<String> },
+    /// The turn is over.
+    Result(Outcome),
+    /// Something that is not for us.
+    Unknown { kind: String },
+}
+
+/// How the CLI says a turn ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// Its last text.
+    pub text: Option<String>,
+    /// `error_during_execution`, also after an interrupt.
+    pub broken: bool,
+    /// An `ApiFailure` when it ended with one.
+    pub failure: Option<Fact>,
+}
+
+/// Reads the lines of one process.
+#[derive(Default)]
+pub struct Decoder {
+    /// The message that streams.
+    message: String,
+    stop_reason: Option<String>,
+    /// Inputs of calls without a result.
+    inputs: HashMap<String, String>,
+    /// Sub-agents that run, by the id of their task.
+    agents: HashMap<String, Option<String>>,
+    failure: Option<Fact>,
+}
+
+impl Decoder {
+    /// What this line says.
+    pub fn decode(&mut self, line: &str) -> Result<StreamMessage, CodecError> {
+        let value: Value = match serde_json::from_str(line) {
+            Ok(value @ Value::Object(_)) => value,
+            Ok(_) => return Err(CodecError("not an object".to_owned())),
+            Err(error) => return Err(CodecError(error.to_string())),
+        };
+        Ok(match text(&value, "type") {
+            "system" => self.system(&value),
+            "stream_event" => StreamMessage::Facts(self.event(&value)),
+            "assistant" => StreamMessage::Facts(self.assistant(&value)),
+            "user" => self.user(&value),
+            "control_request" => question(&value),
+            "control_cancel_request" => StreamMessage::QuestionWithdrawn {
+                request_id: text(&value, "request_id").to_owned(),
+            },
+            "control_response" => answer(&value["response"]),
+            "rate_limit_event" => StreamMessage::Facts(
+                quota(&value["rate_limit_info"]).map(Fact::Quota).into_iter().collect(),
+            ),
+            "result" => StreamMessage::Result(self.result(&value)),
+            other => StreamMessage::Unknown { kind: other.to_owned() },
+        })
+    }
+
+    fn system(&mut self, value: &Value) -> StreamMessage {
+        let facts = match text(value, "subtype") {
+            "init" => {
+                return StreamMessage::Init {
+                    session_id: text(value, "session_id").to_owned(),
+                    version: text(value, "claude_code_version").to_owned(),
+                };
+            }
+            "status" => return StreamMessage::Status { status: owned(value, "status") },
+            "api_retry" => vec![retry(value)],
+            "compact_boundary" => vec![compacted(value)],
+            "informational" => vec![Fact::Notice { text: text(value, "content").to_owned() }],
+            "local_command_output" => {
+                vec![Fact::CommandOutput { text: text(value, "content").to_owned() }]
+            }
+            "task_started" => self.task_started(value).into_iter().collect(),
+            "task_progress" => self.task_progress(value).into_iter().collect(),
+            "task_notification" => self.task_ended(value).into_iter().collect(),
+            other => return StreamMessage::Unknown { kind: format!("system/{other}") },
+        };
+        StreamMessage::Facts(facts)
+    }
+
+    /// A raw event of the API.
+    fn event(&mut self, value: &Value) -> Vec<Fact> {
+        if !value["parent_tool_use_id"].is_null() {
+            return Vec::new();
+        }
+        let event = &value["event"];
+        if text(event, "type") == "message_start" {
+            text(&event["message"], "id").clone_into(&mut self.message);
+            self.stop_reason = None;
+        }
+        let message = self.message.clone();
+        let block = event["index"].as_u64().and_then(|index| usize::try_from(index).ok());
+        match (text(event, "type"), block) {
+            ("message_start", _) => {
+                vec![Fact::MessageBegan { message, model: owned(&event["message"], "model") }]
+            }
+            ("content_block_start", Some(block)) => {
+                began(message, block, &event["content_block"]).into_iter().collect()
+            }
+            ("content_block_delta", Some(block)) => {
+                delta(message, block, &event["delta"]).into_iter().collect()
+            }
+            ("content_block_stop", Some(block)) => vec![Fact::BlockEnded { message, block }],
+            ("message_delta", _) => {
+                self.stop_reason =
+                    owned(&event["delta"], "stop_reason").or(self.stop_reason.take());
+                usage(&event["usage"])
+                    .map(|usage| Fact::Usage { message, usage })
+                    .into_iter()
+                    .collect()
+            }
+            ("message_stop", _) => {
+                vec![Fact::MessageEnded { message, stop_reason: self.stop_reason.take() }]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Finished blocks.
+    fn assistant(&mut self, value: &Value) -> Vec<Fact> {
+        let message = &value["message"];
+        if let Some(parent) = value["parent_tool_use_id"].as_str() {
+            return progress(parent, message);
+        }
+        if let Some(kind) = failure_kind(value) {
+            let failure = Fact::ApiFailure {
+                kind,
+                status: status(&value["apiErrorStatus"]),
+                text: words(&message["content"]),
+                details: owned(value, "errorDetails"),
+                quota: quota(&value["quotaLimits"]),
+            };
+            self.failure = Some(failure.clone());
+            return vec![failure];
+        }
+        let blocks = message["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let id = text(message, "id");
+        let facts = blocks.iter().filter_map(block).map(|content| {
+            if let claw_runtime::session::ContentBlock::ToolUse { id, input, .. } = &content {
+                self.inputs.insert(id.clone(), input.clone());
+            }
+            Fact::Block {
+                message: id.to_owned(),
+                block: None,
+                content,
+                model: owned(message, "model"),
+                usage: usage(&message["usage"]),
+                stop_reason: owned(message, "stop_reason"),
+                aborted: value["isAbortedMidStream"] == true,
+            }
+        });
+        facts.collect()
+    }
+
+    /// Results of tools, prompts that were taken, and the CLI's own words to the model.
+    fn user(&mut self, value: &Value) -> StreamMessage {
+        if !value["parent_tool_use_id"].is_null() {
+            return StreamMessage::Facts(Vec::new());
+        }
+        let content = &value["message"]["content"];
+        if value["isReplay"] == true {
+            return StreamMessage::Replayed { text: words(content) };
+        }
+        let blocks = content.as_array().map(Vec::as_slice).unwrap_or_default();
+        let results = blocks.iter().filter(|block| text(block, "type") == "tool_result");
+        let mut facts: Vec<Fact> = results.map(|block| self.tool_result(block, value)).collect();
+        if facts.is_empty() {
+            facts.push(spoken_by_cli(words(content)));
+        }
+        StreamMessage::Facts(facts)
+    }
+
+    fn tool_result(&mut self, block: &Value, value: &Value) -> Fact {
+        let id = text(block, "tool_use_id");
+        self.inputs.remove(id);
+        let metas = value["tool_result_meta"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let meta = metas.iter().find(|meta| text(meta, "id") == id).unwrap_or(&Value::Null);
+        let denied = match text(meta, "non_execution_kind") {
+            "permission-rule" => Some(DeniedBy::Rule),
+            "user-rejected" => Some(DeniedBy::Person),
+            _ => None,
+        };
+        Fact::ToolResult {
+            id: id.to_owned(),
+            output: words(&block["content"]),
+            is_error: block["is_error"] == true,
+            facts: None,
+            denied,
+        }
+    }
+
+    fn task_started(&mut self, value: &Value) -> Option<Fact> {
+        let (task, call) = (text(value, "task_id"), owned(value, "tool_use_id"));
+        if text(value, "task_type") == "local_bash" {
+            let id = call?;
+            let input = self.inputs.get(&id)?.clone();
+            return Some(Fact::ToolStarted { id, input });
+        }
+        self.agents.insert(task.to_owned(), call.clone());
+        Some(Fact::AgentSpawned {
+            agent: task.to_owned(),
+            tool_use_id: call,
+            kind: owned(value, "subagent_type").or_else(|| owned(value, "description")),
+            background: value["is_backgrounded"] == true,
+        })
+    }
+
+    fn task_progress(&self, value: &Value) -> Option<Fact> {
+        let task = text(value, "task_id");
+        let call = self.agents.get(task)?.clone();
+        let text = owned(value, "summary")
+            .or_else(|| owned(value, "last_tool_name"))
+            .or_else(|| owned(value, "description"))?;
+        Some(Fact::AgentProgress { agent: task.to_owned(), tool_use_id: call, text })
+    }
+
+    fn task_ended(&mut self, value: &Value) -> Option<Fact> {
+        let task = text(value, "task_id");
+        let call = self.agents.remove(task)?;
+        let status = match text(value, "status") {
+            "completed" => AgentEnd::Completed,
+            "killed" | "stopped" => AgentEnd::Killed,
+            "timed_out" => AgentEnd::TimedOut,
+            _ => AgentEnd::Failed,
+        };
+        Some(Fact::AgentDone {
+            agent: task.to_owned(),
+            tool_use_id: call,
+            status,
+            summary: text(value, "summary").to_owned(),
+        })
+    }
+
+    fn result(&mut self, value: &Value) -> Outcome {
+        let said = owned(value, "result");
+        let known = self.failure.take();
+        let broken = text(value, "subtype") == "error_during_execution";
+        let failed = value["is_error"] == true && !broken;
+        let failure = failed.then(|| {
+            let status = status(&value["api_error_status"]);
+            known.unwrap_or_else(|| Fact::ApiFailure {
+                kind: kind_of_status(status, text(value, "subtype")),
+                status,
+                text: said.clone().unwrap_or_default(),
+                details: None,
+                quota: None,
+            })
+        });
+        self.inputs.clear();
+        Outcome { text: said, broken, failure }
+    }
+}
+
+fn question(value: &Value) -> StreamMessage {
+    let request_id = text(value, "request_id").to_owned();
+    let request = &value["request"];
+    match text(request, "subtype") {
+        "can_use_tool" => StreamMessage::Question {
+            request_id,
+            tool_use_id: owned(request, "tool_use_id"),
+            tool_name: text(request, "tool_name").to_owned(),
+            input: input(&request["input"]),
+        },
+        kind => StreamMessage::OtherRequest { request_id, kind: kind.to_owned() },
+    }
+}
+
+fn answer(response: &Value) -> StreamMessage {
+    let failed = text(response, "subtype") == "error";
+    StreamMessage::Answer {
+        request_id: text(response, "request_id").to_owned(),
+        error: failed.then(|| text(response, "error").to_owned()),
+    }
+}
+
+fn began(message: String, block: usize, content: &Value) -> Option<Fact> {
+    match text(content, "type") {
+        "thinking" | "redacted_thinking" => Some(Fact::ThinkingBegan { message, block }),
+        "tool_use" => {
+            let (id, name) = (text(content, "id").to_owned(), text(content, "name").to_owned());
+            Some(Fact::ToolUseBegan { message, block, id, name })
+        }
+        _ => None,
+    }
+}
+
+fn delta(message: String, block: usize, delta: &Value) -> Option<Fact> {
+    match text(delta, "type") {
+        "text_delta" => {
+            Some(Fact::TextDelta { message, block, text: text(delta, "text").to_owned() })
+        }
+        "thinking_delta" => {
+            Some(Fact::ThinkingDelta { message, block, text: text(delta, "thinking").to_owned() })
+        }
+        _ => None,
+    }
+}
+
+/// What a sub-agent did last.
+fn progress(parent: &str, message: &Value) -> Vec<Fact> {
+    let blocks = message["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let said = blocks.iter().filter_map(|block| match text(block, "type") {
+        "text" => owned(block, "text").filter(|text| !text.trim().is_empty()),
+        "tool_use" => owned(block, "name"),
+        _ => None,
+    });
+    let progress = said.map(|text| Fact::AgentProgress {
+        agent: parent.to_owned(),
+        tool_use_id: Some(parent.to_owned()),
+        text,
+    });
+    progress.collect()
+}
+
+/// Words in the user's place that no person wrote. The marks of an interrupt are constants of the
+/// CLI, and are taken for marks only as a whole.
+fn spoken_by_cli(text: String) -> Fact {
+    match text.as_str() {
+        "[Request interrupted by user]" => Fact::Interrupted { in_tool: false },
+        "[Request interrupted by user for tool use]" => Fact::Interrupted { in_tool: true },
+        _ => Fact::Prompt { prompt_id: None, text, source: PromptSource::Hidden },
+    }
+}
+
+fn retry(value: &Value) -> Fact {
+    let number = |key: &str| value[key].as_u64().unwrap_or(0);
+    let count = |key: &str| u32::try_from(number(key)).unwrap_or(u32::MAX);
+    let status = status(&value["error_status"]).map(|status| format!(" ({status})"));
+    Fact::Retry {
+        attempt: count("attempt"),
+        max_attempts: count("max_retries"),
+        wait: Duration::from_millis(number("retry_delay_ms")),
+        reason: text(value, "error").replace('_', " ") + &status.unwrap_or_default(),
+    }
+}
+
+fn compacted(value: &Value) -> Fact {
+    let one = |a: &str, b: &str| {
+        let data = [&value["compact_metadata"], &value["compactMetadata"]];
+        data.iter().find_map(|data| data[a].as_u64().or_else(|| data[b].as_u64())).unwrap_or(0)
+    };
+    let trigger = ["compact_metadata", "compactMetadata"].map(|key| text(&value[key], "trigger"));
+    Fact::Compacted {
+        automatic: trigger.contains(&"auto"),
+        before_tokens: one("pre_tokens", "preTokens"),
+        after_tokens: one("post_tokens", "postTokens"),
+    }
+}
+
+fn quota(value: &Value) -> Option<Quota> {
+    Some(Quota {
+        status: owned(value, "status")?,
+        resets_at: value["resetsAt"].as_i64(),
+        kind: owned(value, "rateLimitType"),
+    })
+}
+
+fn status(value: &Value) -> Option<u16> {
+    value.as_u64().and_then(|status| u16::try_from(status).ok())
+}
+
+/// The class of an error message of the CLI; none for an ordinary message.
+fn failure_kind(value: &Value) -> Option<FailureKind> {
+    let class = owned(value, "error");
+    if class.is_none() && value["isApiErrorMessage"] != true {
+        return None;
+    }
+    if value["apiError"] == "usage_limit_reached" {
+        return Some(FailureKind::UsageLimit);
+    }
+    Some(match class.as_deref().unwrap_or("unknown") {
+        "authentication_failed" => FailureKind::Authentication,
+        "billing_error" => FailureKind::Billing,
+        "rate_limit" => FailureKind::RateLimit,
+        "model_not_found" => FailureKind::ModelNotFound,
+        "invalid_request" => FailureKind::InvalidRequest,
+        "server_error" => FailureKind::Server,
+        "max_output_tokens" => FailureKind::MaxOutputTokens,
+        other => FailureKind::Unknown(other.to_owned()),
+    })
+}
+
+/// The class of a failure that came without an error message.
+fn kind_of_status(status: Option<u16>, subtype: &str) -> FailureKind {
+    match status {
+        Some(401 | 403) => FailureKind::Authentication,
+        Some(404) => FailureKind::ModelNotFound,
+        Some(429) => FailureKind::RateLimit,
+        Some(400..=499) => FailureKind::InvalidRequest,
+        Some(500..) => FailureKind::Server,
+        _ => FailureKind::Unknown(subtype.to_owned()),
+    }
+}
