@@ -16,4 +16,9 @@ pub enum RuntimeError {
         "the conversation does not fit the model's context window even after compaction, so it was left as it was; start a new one with /clear, or switch to a model with a larger window with /model"
     )]
     ContextExhausted,
+    /// The backend's own context is full, and only it can make room.
+    #[error(
+        "the conversation does not fit the context window of this backend any more: {message}. /compact asks it to make room, /clear starts a new conversation"
+    )]
+    BackendContextFull { message: String },
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::api::StopReason;
+use crate::api::{SteerError, StopReason};
 use crate::conversation::TurnSummary;
 use crate::driver::RuntimeStatus;
 use crate::error::RuntimeError;
@@ -40,6 +40,17 @@ pub enum TuiEvent {
     /// The turn failed; the session stays usable. What was produced before is in `summary`.
     TurnFailed {
         error: Arc<RuntimeError>,
+        summary: TurnSummary,
+    },
+
+    /// What came of a prompt that was ordered into the running turn. Refused: it was not sent.
+    Steered {
+        input: String,
+        outcome: Result<(), SteerError>,
+    },
+    /// A turn that nobody here asked for is in the session. It has no `TurnStarted`: the backend tells
+    /// of it as it comes.
+    UnaskedTurnEnded {
         summary: TurnSummary,
     },
 
@@ -171,8 +182,14 @@ pub enum TuiEvent {
         /// an estimate of what came since and of what was removed.
         before_tokens: u64,
         after_tokens: u64,
-        /// Where the conversation as it was is kept; none when nothing changed.
+        /// Where the conversation as it was is kept; none when nothing changed, and when the backend
+        /// compacted a context of its own: our conversation stays as it is.
         original: Option<PathBuf>,
+    },
+    /// A compaction that was asked for came to nothing; the conversation is as it was.
+    CompactionFailed {
+        /// None when the person stopped it.
+        error: Option<Arc<RuntimeError>>,
     },
 
     /// A retry was ordered and the last prompt has its whole answer: no turn begins.

@@ -250,6 +250,14 @@ pub fn describe(event: &TuiEvent) -> String {
         TuiEvent::Compacted { cause, removed, .. } => {
             format!("compacted: {cause:?}, {removed} removed")
         }
+        TuiEvent::CompactionFailed { error } => match error {
+            Some(error) => format!("compaction failed: {error}"),
+            None => "compaction stopped".to_owned(),
+        },
+        TuiEvent::Steered { input, outcome } => format!("steered {input:?}: {outcome:?}"),
+        TuiEvent::UnaskedTurnEnded { summary } => {
+            format!("unasked turn ended: {:?}, {} calls", summary.stop, summary.tool_calls)
+        }
         TuiEvent::SessionOpened { .. } => "session opened".to_owned(),
         TuiEvent::SessionsListed { sessions, .. } => format!("{} sessions listed", sessions.len()),
         TuiEvent::StatusChanged { .. } => "status changed".to_owned(),

@@ -3,16 +3,18 @@
 //! What a backend *returns* enters the session; what it emitted on the way was for eyes. Refuses to
 //! know who listens, and never recognises an error by its text.
 
+mod adopt;
 mod draft;
 mod recovery;
 mod redacted;
 mod repeats;
 mod request;
 mod tools;
+mod unasked;
 
 use std::sync::Arc;
 
-use crate::api::{ApiClient, ApiError, AssistantTurn, StopReason};
+use crate::api::{ApiClient, ApiError, Steering, StopReason};
 use crate::compact::AutoCompaction;
 use crate::context::TurnContext;
 use crate::error::RuntimeError;
@@ -21,14 +23,13 @@ use crate::hooks::{HookRunner, NoHooks};
 use crate::permissions::{PermissionMode, PermissionPolicy};
 use crate::redact::Redactor;
 use crate::session::{
-    ContentBlock, ConversationMessage, MessageRole, OpenSession, PartialReason, Session,
-    SessionError, SessionStore,
+    ConversationMessage, MessageRole, OpenSession, PartialReason, Session, SessionError,
+    SessionStore,
 };
 use crate::tools::{ToolExecutor, ToolSpec};
 use crate::usage::{TokenUsage, UsageReport, UsageTracker};
 
-use redacted::{RedactedSink, redact_words};
-use repeats::Repeats;
+use redacted::RedactedSink;
 
 pub use recovery::CompactionReport;
 
@@ -204,10 +205,17 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
         std::mem::replace(&mut self.session, session)
     }
 
-    /// Continues with another backend; the history stays.
-    pub fn replace_client(&mut self, client: C, model: String, context_window: Option<u64>) {
-        self.client = client;
+    /// Continues with another backend; the history stays. Returns the old one, to be closed.
+    #[must_use]
+    pub fn replace_client(&mut self, client: C, model: String, context_window: Option<u64>) -> C {
+        let old = std::mem::replace(&mut self.client, client);
         self.set_model(model, context_window);
+        old
+    }
+
+    /// Ends what the backend keeps running, in bounded time.
+    pub async fn close(&mut self) {
+        self.client.close().await;
     }
 
     pub fn set_model(&mut self, model: String, context_window: Option<u64>) {
@@ -254,6 +262,16 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
         branch: Option<&str>,
     ) -> Result<OpenSession, SessionError> {
         store.fork(&self.session, branch)
+    }
+
+    /// The backend's way in for prompts during a turn.
+    pub fn steering(&self) -> Option<Arc<dyn Steering>> {
+        self.client.steering()
+    }
+
+    /// Whether the backend keeps the context of the conversation itself.
+    pub fn backend_owns_context(&self) -> bool {
+        self.client.owns_context()
     }
 
     /// Runs a turn for this input. The last event is `TurnCompleted` or `TurnFailed`.
@@ -369,56 +387,6 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
                 }
             }
         }
-    }
-
-    /// Takes what a backend returned into the session. Returns the tool uses that are ours to run.
-    fn adopt(
-        &mut self,
-        turn: AssistantTurn,
-        partial: Option<PartialReason>,
-        summary: &mut TurnSummary,
-        cx: &TurnContext,
-    ) -> Vec<(String, String, String)> {
-        let mut pending: Vec<(String, String, String)> = Vec::new();
-        let last = turn.messages.len().saturating_sub(1);
-        let mut repeats = Repeats::default();
-        for (index, mut message) in turn.messages.into_iter().enumerate() {
-            repeats.drop_from(&mut message);
-            if message.role == MessageRole::Assistant {
-                if index == last && message.partial.is_none() {
-                    message.partial = partial;
-                }
-                let model = message.model.get_or_insert_with(|| self.model.clone()).clone();
-                redact_words(&self.redactor, &mut message);
-                summary.add_text(&message.text());
-                if let Some(usage) = message.usage {
-                    self.usage.record(&model, &usage);
-                    summary.usage.add(&usage);
-                    cx.sink.emit(TuiEvent::UsageUpdate { usage, report: self.usage_report() });
-                }
-                pending.extend(
-                    message.tool_uses().map(|(id, name, input)| {
-                        (id.to_owned(), name.to_owned(), input.to_owned())
-                    }),
-                );
-            }
-            for block in &message.blocks {
-                if let ContentBlock::ToolResult { tool_use_id, .. } = block {
-                    pending.retain(|(id, ..)| id != tool_use_id);
-                    summary.tool_calls += 1;
-                }
-            }
-            if !message.blocks.is_empty() {
-                self.push(message, cx);
-            }
-        }
-        if repeats.dropped_calls > 0 {
-            cx.sink.emit(TuiEvent::warning(format!(
-                "The answer repeated the id of a tool call ({} times); each id was taken once, and the repeats were not run.",
-                repeats.dropped_calls
-            )));
-        }
-        pending
     }
 
     /// Appends to the session. A failure to save is told once; the conversation goes on in memory.

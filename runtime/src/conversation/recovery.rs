@@ -2,10 +2,11 @@
 //! does not fit.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::draft::Draft;
 use super::{ConversationRuntime, TurnSummary};
-use crate::api::{ApiClient, ApiError, ApiRequest, AssistantTurn};
+use crate::api::{ApiClient, ApiError, ApiRequest, AssistantTurn, ContextCompaction};
 use crate::compact::{CompactionConfig, CompactionResult, compact_session};
 use crate::context::TurnContext;
 use crate::error::RuntimeError;
@@ -15,6 +16,9 @@ use crate::tools::ToolExecutor;
 
 /// Recent messages that each round of context-window recovery leaves.
 const RECOVERY_ROUNDS: [usize; 4] = [4, 2, 1, 0];
+
+/// How long a backend may take to stop a compaction of its own.
+const COMPACTION_STOPS_WITHIN: Duration = Duration::from_secs(3);
 
 /// Numbers of one compaction. Nothing changed when the two sizes are equal; only tool payloads were
 /// shortened when they differ and `removed` is 0.
@@ -47,6 +51,10 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
             let request = self.request();
             match self.stream_and_keep(request, cx).await {
                 Ok(turn) => return Ok(turn),
+                // What we would leave out of the request is still in the backend's own session.
+                Err(ApiError::ContextWindowExceeded { message }) if self.client.owns_context() => {
+                    return Err(RuntimeError::BackendContextFull { message });
+                }
                 Err(ApiError::ContextWindowExceeded { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -110,6 +118,7 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
         let messages = self.session().messages.len();
         let is_retry = self.auto_compaction.has_found_nothing();
         if cx.cancel.is_cancelled()
+            || self.client.owns_context()
             || !self.auto_compaction.should_compact(self.context_tokens(), messages)
         {
             return;
@@ -130,7 +139,39 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
         }
     }
 
-    /// Compacts on request. Nothing happens silently: both numbers are told also when nothing was
+    /// Compacts on request: a backend with a context of its own compacts that, and the session stays
+    /// whole, because it is the record and the history for other backends. Told by `Compacted` or
+    /// `CompactionFailed`, one of them, at the end.
+    pub async fn compact_on_request(&mut self, config: &CompactionConfig, cx: &TurnContext) {
+        let cx = &self.without_secrets(cx);
+        let cause = CompactionCause::Requested;
+        cx.sink.emit(TuiEvent::Compacting { cause, round: 1, max_rounds: 1 });
+        let request = self.request();
+        let outcome = tokio::select! {
+            biased;
+            outcome = self.client.compact(request, cx) => outcome,
+            () = given_up(cx) => Ok(None),
+        };
+        let event = match outcome {
+            Ok(Some(ContextCompaction { before_tokens, after_tokens })) => {
+                self.usage.reset_context(after_tokens);
+                let original = None;
+                TuiEvent::Compacted { cause, removed: 0, before_tokens, after_tokens, original }
+            }
+            Ok(None) | Err(_) if cx.cancel.is_cancelled() => {
+                TuiEvent::CompactionFailed { error: None }
+            }
+            Ok(None) => {
+                let result = compact_session(self.session(), config);
+                self.take(result, cause, cx);
+                return;
+            }
+            Err(error) => TuiEvent::CompactionFailed { error: Some(Arc::new(error.into())) },
+        };
+        cx.sink.emit(event);
+    }
+
+    /// Compacts our own conversation. Nothing happens silently: both numbers are told also when nothing was
     /// removed.
     pub fn compact(&mut self, config: &CompactionConfig, cx: &TurnContext) -> CompactionReport {
         let cause = CompactionCause::Requested;
@@ -196,6 +237,12 @@ fn recovery_config(preserve: usize) -> CompactionConfig {
         max_estimated_tokens: 0,
         ..CompactionConfig::default()
     }
+}
+
+/// The person stopped it, and the backend has had time to end it in good order.
+async fn given_up(cx: &TurnContext) {
+    cx.cancel.cancelled().await;
+    tokio::time::sleep(COMPACTION_STOPS_WITHIN).await;
 }
 
 fn cancelled() -> AssistantTurn {

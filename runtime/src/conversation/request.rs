@@ -1,4 +1,5 @@
-//! What of the session is sent: everything but answers that a later answer replaced.
+//! What of the session is sent: everything but answers that a later answer replaced. A backend with
+//! a session of its own is shown ours as it is: it knows itself what it has.
 
 use std::sync::Arc;
 
@@ -12,7 +13,11 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
         ApiRequest {
             model: self.model.clone(),
             system: Arc::clone(&self.system),
-            messages: without_replaced(&self.session().messages),
+            messages: if self.client.owns_context() {
+                self.session().messages.clone()
+            } else {
+                without_replaced(&self.session().messages)
+            },
             tools: Arc::clone(&self.specs),
             session_id: self.session().id.clone(),
             fork_of: self.session().fork.as_ref().map(|fork| fork.parent_session_id.clone()),

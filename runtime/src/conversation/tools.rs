@@ -46,7 +46,7 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
         };
         for tool in pending {
             let outcome = match &tool.denied {
-                Some(reason) => ToolOutcome::error(reason.clone()),
+                Some(reason) => ToolOutcome::denied(reason.clone()),
                 None => outcomes
                     .next()
                     .unwrap_or_else(|| ToolOutcome::error("the tool returned no result")),
@@ -156,7 +156,7 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
     /// the next request is valid.
     pub(super) fn answer_dangling_tool_uses(&mut self, reason: &str, cx: &TurnContext) {
         for (id, name) in unanswered_tool_uses(&self.session().messages) {
-            let outcome = ToolOutcome::error(reason);
+            let outcome = ToolOutcome::denied(reason);
             self.push_result(&id, &name, &outcome, cx);
             cx.sink.emit(TuiEvent::ToolResult {
                 iteration: 0,

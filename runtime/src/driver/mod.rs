@@ -2,10 +2,11 @@
 //!
 //! The front-end holds only the sending end of [`Command`]s and a turn's cancel token; everything
 //! comes back as events. Commands are taken one after another: one that arrives during a turn waits
-//! until the turn has ended.
+//! until the turn has ended. Only `Steer` is for the turn that runs.
 
 mod backends;
 mod export;
+mod orders;
 mod report;
 
 use std::path::PathBuf;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::ApiClient;
+use crate::api::{ApiClient, SteerError};
 use crate::compact::CompactionConfig;
 use crate::context::TurnContext;
 use crate::conversation::ConversationRuntime;
@@ -23,6 +24,8 @@ use crate::permissions::{PermissionMode, PermissionPrompter};
 use crate::session::{OpenSession, SessionError, SessionFork, SessionStore, now_ms};
 use crate::tools::ToolExecutor;
 use crate::usage::UsageReport;
+
+use orders::Orders;
 
 pub use backends::{Backend, BackendRow, Backends, OpenBackend};
 
@@ -40,6 +43,10 @@ pub enum Command {
     /// Runs the last, unanswered or partial, turn again without repeating the prompt.
     Retry {
         cancel: CancellationToken,
+    },
+    /// A prompt for the turn that runs. What came of it is told by `TuiEvent::Steered`.
+    Steer {
+        input: String,
     },
     Compact {
         cancel: CancellationToken,
@@ -101,6 +108,8 @@ pub struct RuntimeStatus {
     pub backends: Vec<String>,
     /// Models worth offering for this backend.
     pub models: Vec<String>,
+    /// Whether the backend takes prompts during a turn.
+    pub steering: bool,
 }
 
 /// The conversation of the program: any backend, any tools.
@@ -142,19 +151,20 @@ impl Driver {
 
     /// Takes commands until `Shutdown` or until every sender is gone. `RuntimeEnded` is the last
     /// event.
-    pub async fn run(mut self, mut commands: UnboundedReceiver<Command>) {
+    pub async fn run(mut self, commands: UnboundedReceiver<Command>) {
         self.tell_session(self.parts.resumed);
         for warning in self.take_warnings() {
             self.emit(TuiEvent::warning(warning));
         }
-        while let Some(command) = commands.recv().await {
+        let mut orders = Orders::new(commands);
+        while let Some(command) = self.next(&mut orders).await {
             if matches!(command, Command::Shutdown) {
                 break;
             }
-            self.execute(command).await;
+            self.execute(command, &mut orders).await;
         }
         let sink = Arc::clone(&self.parts.sink);
-        drop(self);
+        self.close().await;
         sink.emit(TuiEvent::RuntimeEnded);
     }
 
@@ -168,27 +178,46 @@ impl Driver {
         self.parts.conversation.run_turn(input, &cx).await
     }
 
+    /// Ends what the backend keeps running, in bounded time.
+    pub async fn close(mut self) {
+        self.parts.conversation.close().await;
+    }
+
     /// What is to be told once at the start; a caller without events takes it from here.
     pub fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.parts.warnings)
     }
 
-    async fn execute(&mut self, command: Command) {
-        match command {
-            Command::Submit { input, cancel } => {
-                if let Err(error) = self.parts.conversation.open_session_mut().record_prompt(&input)
-                {
-                    tracing::warn!(%error, "the prompt history is not being saved");
+    /// The next order. Meanwhile the backend may have a turn that nobody here asked for; an order
+    /// that comes in its middle goes first, and the backend brings what it told with the next turn.
+    async fn next(&mut self, orders: &mut Orders) -> Option<Command> {
+        loop {
+            let cx = self.context(CancellationToken::new());
+            tokio::select! {
+                biased;
+                command = orders.next() => return command,
+                summary = self.parts.conversation.take_unasked(&cx) => {
+                    self.emit(TuiEvent::UnaskedTurnEnded { summary });
+                    self.tell_status();
                 }
-                let cx = self.context(cancel);
-                // The outcome has been told by the last event of the turn.
-                let _told = self.parts.conversation.run_turn(&input, &cx).await;
-                self.tell_status();
             }
-            Command::Retry { cancel } => self.retry(cancel).await,
+        }
+    }
+
+    async fn execute(&mut self, command: Command, orders: &mut Orders) {
+        match command {
+            Command::Submit { input, cancel } => self.submit(&input, cancel, orders).await,
+            Command::Retry { cancel } => self.retry(cancel, orders).await,
+            Command::Steer { input } => {
+                let outcome = Err(SteerError::Refused("no turn is running".to_owned()));
+                self.emit(TuiEvent::Steered { input, outcome });
+            }
             Command::Compact { cancel } => {
                 let cx = self.context(cancel);
-                self.parts.conversation.compact(&CompactionConfig::requested(), &cx);
+                let config = CompactionConfig::requested();
+                let compaction = self.parts.conversation.compact_on_request(&config, &cx);
+                // Nothing can be said into a compaction.
+                orders.during(compaction, None, cx.sink.as_ref()).await;
                 self.tell_status();
             }
             Command::Clear => {
@@ -215,12 +244,12 @@ impl Driver {
                     Err(error) => self.emit(TuiEvent::error(error.to_string())),
                 }
             }
-            Command::SetModel { model } => self.set_model(&model),
+            Command::SetModel { model } => self.set_model(&model).await,
             Command::SetMode { mode } => {
                 self.parts.conversation.set_permission_mode(mode);
                 self.tell_status();
             }
-            Command::SetBackend { name } => self.set_backend(name),
+            Command::SetBackend { name } => self.set_backend(name).await,
             Command::Report { topic } => {
                 let (title, markdown) = report::report(topic, &self.parts, &self.status());
                 self.emit(TuiEvent::Reply { title, markdown });
@@ -229,14 +258,39 @@ impl Driver {
         }
     }
 
-    async fn retry(&mut self, cancel: CancellationToken) {
+    async fn submit(&mut self, input: &str, cancel: CancellationToken, orders: &mut Orders) {
+        self.record_prompt(input);
+        let cx = self.context(cancel);
+        let steering = self.parts.conversation.steering();
+        // The outcome has been told by the last event of the turn.
+        let turn = self.parts.conversation.run_turn(input, &cx);
+        let (_told, steered) = orders.during(turn, steering, cx.sink.as_ref()).await;
+        self.after_turn(&steered);
+    }
+
+    async fn retry(&mut self, cancel: CancellationToken, orders: &mut Orders) {
         if !self.parts.conversation.can_retry() {
             self.emit(TuiEvent::NothingToRetry);
             return;
         }
         let cx = self.context(cancel);
-        let _told = self.parts.conversation.retry_turn(&cx).await;
+        let steering = self.parts.conversation.steering();
+        let turn = self.parts.conversation.retry_turn(&cx);
+        let (_told, steered) = orders.during(turn, steering, cx.sink.as_ref()).await;
+        self.after_turn(&steered);
+    }
+
+    fn after_turn(&mut self, steered: &[String]) {
+        for input in steered {
+            self.record_prompt(input);
+        }
         self.tell_status();
+    }
+
+    fn record_prompt(&mut self, input: &str) {
+        if let Err(error) = self.parts.conversation.open_session_mut().record_prompt(input) {
+            tracing::warn!(%error, "the prompt history is not being saved");
+        }
     }
 
     /// Opens another session; on failure the current one stays.
@@ -254,15 +308,15 @@ impl Driver {
         }
     }
 
-    fn set_model(&mut self, model: &str) {
+    async fn set_model(&mut self, model: &str) {
         let name = self.parts.backend.name.clone();
         match self.parts.backends.open(&name, Some(model)) {
-            Ok(backend) => self.take_backend(backend),
+            Ok(backend) => self.take_backend(backend).await,
             Err(error) => self.emit(TuiEvent::error(error.to_string())),
         }
     }
 
-    fn set_backend(&mut self, name: Option<String>) {
+    async fn set_backend(&mut self, name: Option<String>) {
         let names = self.parts.backends.names();
         let current = self.parts.backend.name.clone();
         let wanted = name.or_else(|| {
@@ -274,20 +328,21 @@ impl Driver {
                 "{current} is the only configured backend. Set ANTHROPIC_API_KEY or OPENAI_API_KEY before starting to have another."
             ))),
             Some(name) => match self.parts.backends.open(&name, None) {
-                Ok(backend) => self.take_backend(backend),
+                Ok(backend) => self.take_backend(backend).await,
                 Err(error) => self.emit(TuiEvent::error(error.to_string())),
             },
             None => {}
         }
     }
 
-    fn take_backend(&mut self, backend: Backend) {
+    async fn take_backend(&mut self, backend: Backend) {
         self.parts.backend = BackendFacts { name: backend.name, note: backend.note };
-        self.parts.conversation.replace_client(
+        let mut old = self.parts.conversation.replace_client(
             backend.client,
             backend.model,
             backend.context_window,
         );
+        old.close().await;
         self.tell_status();
     }
 
@@ -318,6 +373,7 @@ impl Driver {
             usage: self.parts.conversation.usage_report(),
             backends: self.parts.backends.names(),
             models: self.parts.backends.models(&self.parts.backend.name),
+            steering: self.parts.conversation.steering().is_some(),
         }
     }
 

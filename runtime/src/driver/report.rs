@@ -66,6 +66,14 @@ fn cost_text(parts: &DriverParts, usage: &UsageReport) -> String {
 }
 
 fn context_text(parts: &DriverParts, usage: &UsageReport) -> String {
+    if parts.conversation.backend_owns_context() {
+        return format!(
+            "{}\n\nThe {} backend keeps its own context and compacts it by itself; `/compact` asks it to. What is on record here is about {} tokens by size.\n",
+            meter(usage),
+            parts.backend.name,
+            parts.conversation.estimated_tokens(),
+        );
+    }
     format!(
         "{}\n\nThe messages are about {} tokens by size. `/compact` makes room; the conversation is compacted by itself at {} tokens.\n",
         meter(usage),

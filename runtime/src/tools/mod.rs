@@ -65,6 +65,11 @@ impl ToolOutcome {
         Self { output: output.into(), is_error: true, facts: None, elapsed: Duration::ZERO }
     }
 
+    /// The result of a call that did not run, for this reason.
+    pub fn denied(reason: impl Into<String>) -> Self {
+        Self { facts: Some(ToolFacts::Denied), ..Self::error(reason) }
+    }
+
     /// A good result with this text.
     pub fn ok(output: impl Into<String>) -> Self {
         Self { output: output.into(), is_error: false, facts: None, elapsed: Duration::ZERO }
@@ -96,6 +101,8 @@ pub enum ToolFacts {
     Matches { matches: u64, files: u64, truncated: bool },
     /// The todo list as it is now.
     Todo { items: Vec<TodoItem> },
+    /// It did not run: permission, a rule or a hook was against it, or the turn ended before.
+    Denied,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

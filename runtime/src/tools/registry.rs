@@ -239,7 +239,7 @@ fn redact_outcome(redactor: &Redactor, outcome: &mut ToolOutcome) {
                 redactor.redact_in_place(&mut item.active_form);
             }
         }
-        Some(ToolFacts::Command { .. } | ToolFacts::Matches { .. }) | None => {}
+        Some(ToolFacts::Command { .. } | ToolFacts::Matches { .. } | ToolFacts::Denied) | None => {}
     }
 }
 

@@ -1,6 +1,7 @@
 //! The turn ring: whole event sequences of `ConversationRuntime` over real tools and a real session
 //! file, with a scripted backend and a scripted person.
 
+mod backend_session;
 mod context;
 mod events;
 mod stops;

@@ -41,7 +41,11 @@ impl App {
                 self.turn_ended(now, summary.stop == TurnStop::Cancelled, effects);
             }
             TuiEvent::TurnFailed { .. } => self.turn_ended(now, true, effects),
+            TuiEvent::UnaskedTurnEnded { .. } if self.turn.is_none() => self.status.turn_ended(now),
             TuiEvent::NothingToRetry => self.turn_ended(now, false, effects),
+            TuiEvent::CompactionFailed { .. } if self.compacting => {
+                self.turn_ended(now, true, effects);
+            }
             TuiEvent::Compacted { .. } if self.compacting => self.turn_ended(now, false, effects),
             TuiEvent::RuntimeEnded => {
                 self.turn_ended(now, true, effects);
@@ -68,6 +72,7 @@ impl App {
             // The same events tell of a turn's own compaction and of one that is all there is.
             TuiEvent::ThinkingEnded { .. }
             | TuiEvent::Compacted { .. }
+            | TuiEvent::CompactionFailed { .. }
             | TuiEvent::HookCompleted { .. }
             | TuiEvent::HookCancelled { .. } => return self.status.settle(now),
             TuiEvent::TextDelta { .. } => Activity::Writing,

@@ -21,7 +21,9 @@ impl Transcript {
     pub fn apply(&mut self, now: Instant, event: &TuiEvent) {
         match event {
             TuiEvent::TurnStarted { input, retry } => self.turn_started(input, *retry),
-            TuiEvent::TurnCompleted { summary } => self.turn_completed(summary),
+            TuiEvent::TurnCompleted { summary } | TuiEvent::UnaskedTurnEnded { summary } => {
+                self.turn_completed(summary);
+            }
             TuiEvent::TurnFailed { error, .. } => self.turn_failed(error),
             TuiEvent::TextDelta { text } => self.text(text),
             TuiEvent::ThinkingStarted => {
@@ -41,6 +43,13 @@ impl Transcript {
             TuiEvent::Compacted { cause, removed, before_tokens, after_tokens, original } => {
                 let original = original.as_deref().map(from_own_folder);
                 self.compacted(*cause, *removed, *before_tokens, *after_tokens, original);
+            }
+            TuiEvent::CompactionFailed { error: None } => {
+                self.notice(NoticeLevel::Warning, "The compaction was stopped.");
+            }
+            TuiEvent::CompactionFailed { error: Some(error) } => {
+                let text = format!("Not compacted: {error}\nThe conversation is as it was.");
+                self.notice(NoticeLevel::Error, &text);
             }
             TuiEvent::NothingToRetry => self.notice(
                 NoticeLevel::Info,
@@ -326,15 +335,13 @@ impl Transcript {
         let mut text = if removed == 0 && after == before {
             format!("Nothing to compact: the context has about {} tokens", tokens(before))
         } else {
-            let what = match removed {
-                0 => "long tool texts were shortened".to_owned(),
-                removed => format!("{removed} messages became a summary"),
-            };
-            format!(
-                "Compacted{why}: {what}, about {} tokens are now {}",
-                tokens(before),
-                tokens(after),
-            )
+            let sizes = format!("about {} tokens are now {}", tokens(before), tokens(after));
+            match removed {
+                // A backend compacted a context of its own: ours stays as it is.
+                0 if original.is_none() => format!("Compacted{why}: {sizes}"),
+                0 => format!("Compacted{why}: long tool texts were shortened, {sizes}"),
+                removed => format!("Compacted{why}: {removed} messages became a summary, {sizes}"),
+            }
         };
         if original.is_some() {
             text.push_str(". The original is kept in");

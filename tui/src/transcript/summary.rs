@@ -223,6 +223,7 @@ pub fn facts(name: &str, facts: Option<&ToolFacts>, output: &str, is_error: bool
             let done = items.iter().filter(|item| item.status == TodoStatus::Completed).count();
             words.push(format!("{done} of {} done", items.len()));
         }
+        Some(ToolFacts::Denied) => words.push("denied".to_owned()),
         None if is_error => words.push("failed".to_owned()),
         None => words.extend(line_count(output)),
     }

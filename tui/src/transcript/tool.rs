@@ -158,7 +158,7 @@ impl Tool {
         self.state = State::Done(Outcome {
             output: Source::clean_output(&outcome.output),
             is_error: outcome.is_error,
-            denied,
+            denied: denied || outcome.facts == Some(ToolFacts::Denied),
             facts: outcome.facts.clone(),
             elapsed,
         });
@@ -166,8 +166,8 @@ impl Tool {
 
     /// The result of a loaded call.
     pub fn loaded_result(&mut self, output: Source, is_error: bool) {
-        self.state =
-            State::Done(Outcome { output, is_error, denied: false, facts: None, elapsed: None });
+        let denied = matches!(output.facts(), Some(ToolFacts::Denied));
+        self.state = State::Done(Outcome { output, is_error, denied, facts: None, elapsed: None });
     }
 
     /// The turn ended: a call without a result will not get one. True when it had none.

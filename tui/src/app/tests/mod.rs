@@ -244,6 +244,7 @@ fn runtime_status() -> RuntimeStatus {
         usage: usage(0, Some(0.0)),
         backends: vec!["anthropic".to_owned(), "openai".to_owned()],
         models: vec!["claude-x".to_owned(), "claude-y".to_owned()],
+        steering: false,
     }
 }
 
@@ -318,6 +319,7 @@ fn word(effect: &Effect) -> String {
 fn order(command: &Command) -> String {
     match command {
         Command::Submit { input, .. } => format!("submit {input}"),
+        Command::Steer { input } => format!("steer {input}"),
         Command::Retry { .. } => "retry".to_owned(),
         Command::Compact { .. } => "compact".to_owned(),
         Command::Clear => "clear".to_owned(),

@@ -41,7 +41,9 @@ pub fn run(options: Options) -> Result<ExitCode> {
                 stopper.cancel();
             }
         });
-        driver.run_one(&prompt, cancel).await.map_err(|error| anyhow::anyhow!("{error}"))
+        let outcome = driver.run_one(&prompt, cancel).await;
+        driver.close().await;
+        outcome.map_err(|error| anyhow::anyhow!("{error}"))
     });
     runtime.shutdown_background();
     sink.finish()?;

@@ -1,0 +1,30 @@
+//! Turns that nobody here asked for: a backend with a session of its own may go on by itself, for
+//! example when a task in the background has ended.
+
+use super::{ConversationRuntime, TurnStop, TurnSummary};
+use crate::api::{ApiClient, StopReason};
+use crate::context::TurnContext;
+use crate::session::PartialReason;
+use crate::tools::ToolExecutor;
+
+impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
+    /// Waits for such a turn and takes it into the session; never returns for most backends. May be
+    /// dropped at any moment: what the backend has not returned yet comes with the next turn.
+    pub async fn take_unasked(&mut self, cx: &TurnContext) -> TurnSummary {
+        let cx = &self.without_secrets(cx);
+        let turn = self.client.unasked(cx).await;
+        let mut summary = TurnSummary::new();
+        let stop = turn.stop_reason.clone();
+        let partial = (stop == StopReason::Cancelled).then_some(PartialReason::Cancelled);
+        summary.iterations = 1;
+        self.adopt(turn, partial, &mut summary, cx);
+        // Who went on by itself has run its tools itself: nothing of it is ours to run.
+        self.answer_dangling_tool_uses("the result of this call did not come", cx);
+        self.sync(cx);
+        summary.stop = match stop {
+            StopReason::Cancelled => TurnStop::Cancelled,
+            reason => TurnStop::Finished(reason),
+        };
+        summary
+    }
+}
