@@ -32,6 +32,12 @@ impl Watchers {
         receiver
     }
 
+    /// How many are watching, dropped ones included until the next is added.
+    #[cfg(test)]
+    pub fn count(&self) -> usize {
+        self.sessions().values().map(|session| session.watchers.len()).sum()
+    }
+
     fn sessions(&self) -> MutexGuard<'_, HashMap<String, Session>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
