@@ -225,11 +225,28 @@ fn a_compaction_that_only_shortened_says_so() {
         removed: 0,
         before_tokens: 120_000,
         after_tokens: 9_500,
-        original: None,
+        original: Some(".claw/sessions/a.before.jsonl".into()),
     });
     let screen = stage.screen(100, 4);
     let expected = "Compacted: long tool texts were shortened, about 120,000 tokens are now 9,500";
     assert!(screen.contains(expected), "{screen}");
+}
+
+#[test]
+fn a_compaction_of_the_backends_own_context_tells_both_numbers_and_no_summary() {
+    let mut stage = Stage::new();
+    stage.apply(&TuiEvent::Compacted {
+        cause: CompactionCause::Automatic,
+        removed: 0,
+        before_tokens: 90_000,
+        after_tokens: 7_000,
+        original: None,
+    });
+    let screen = stage.screen(100, 4);
+    let expected = "Compacted (the context was getting full): about 90,000 tokens are now 7,000";
+    assert!(screen.contains(expected), "{screen}");
+    stage.apply(&TuiEvent::CompactionFailed { error: None });
+    assert!(stage.screen(100, 6).contains("The compaction was stopped."));
 }
 
 #[test]
