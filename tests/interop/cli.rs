@@ -5,9 +5,11 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use claw_tests::mock_api::{MessagesStream, MockApi, Reply};
-use serde_json::json;
+use claw_tests::mock_api::{MessagesStream, MockApi, RecordedRequest, Reply};
+use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::terminal::Terminal;
 
 /// The versions that the project was made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,13 +102,15 @@ impl Room {
     /// What the CLI asks besides the conversation is answered without a script: a HEAD at its start, and
     /// a title of the session, which offers no tools.
     fn answer_asides(&self) {
-        self.api.answer(|request| {
-            if request.method == "HEAD" {
-                return Some(Reply::body(404, "text/plain", ""));
-            }
-            let tools = request.body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
-            (!tools).then(|| MessagesStream::say(r#"{"title": "An aside"}"#))
-        });
+        self.api.answer(aside);
+    }
+
+    /// The same, and every question of the conversation by what it says.
+    pub fn answer_asides_and(
+        &self,
+        mut answer: impl FnMut(&RecordedRequest) -> Reply + Send + 'static,
+    ) {
+        self.api.answer(move |request| Some(aside(request).unwrap_or_else(|| answer(request))));
     }
 
     fn part(&self, name: &str) -> PathBuf {
@@ -157,6 +161,27 @@ impl Room {
         variables
     }
 
+    /// As after the person's yes to the CLI's own question.
+    pub fn trust_workspace(&self) {
+        let text = std::fs::read_to_string(self.config_file()).expect("a config file");
+        let mut config: Value = serde_json::from_str(&text).expect("JSON");
+        let workspace = self.workspace();
+        let name = workspace.to_str().expect("a path of text");
+        config["projects"][name] = json!({"hasTrustDialogAccepted": true});
+        std::fs::write(self.config_file(), config.to_string()).expect("a config file");
+    }
+
+    /// The interactive CLI on a terminal, in the workspace.
+    pub fn interactive(
+        &self,
+        arguments: &[&str],
+        environment: &[(OsString, OsString)],
+    ) -> Terminal {
+        let mut argv = vec![self.program.clone()];
+        argv.extend(arguments.iter().map(OsString::from));
+        Terminal::start(&argv, environment, &self.workspace())
+    }
+
     /// Waits for the model's side without keeping the rest of the test from going on.
     pub async fn on_model(&self, wait: impl FnOnce(&MockApi) + Send + 'static) {
         let api = Arc::clone(&self.api);
@@ -164,13 +189,22 @@ impl Room {
     }
 
     /// Questions of the conversation that reached the model.
-    pub fn questions(&self) -> Vec<claw_tests::mock_api::RecordedRequest> {
+    pub fn questions(&self) -> Vec<RecordedRequest> {
         let mut questions = self.api.requests();
-        questions.retain(|request| {
-            request.body["tools"].as_array().is_some_and(|tools| !tools.is_empty())
-        });
+        questions.retain(offers_tools);
         questions
     }
+}
+
+fn offers_tools(request: &RecordedRequest) -> bool {
+    request.body["tools"].as_array().is_some_and(|tools| !tools.is_empty())
+}
+
+fn aside(request: &RecordedRequest) -> Option<Reply> {
+    if request.method == "HEAD" {
+        return Some(Reply::body(404, "text/plain", ""));
+    }
+    (!offers_tools(request)).then(|| MessagesStream::say(r#"{"title": "An aside"}"#))
 }
 
 /// The CLI as a command for one question without a terminal.

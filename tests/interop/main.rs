@@ -4,3 +4,4 @@
 
 mod cli;
 mod live_text;
+mod terminal;

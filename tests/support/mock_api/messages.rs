@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::{Gate, Reply};
 
 /// Builds the events of one message. Blocks are numbered in the order they are opened.
+#[derive(Clone)]
 pub struct MessagesStream {
     reply: Reply,
     usage: Value,
