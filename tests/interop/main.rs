@@ -4,4 +4,5 @@
 
 mod cli;
 mod live_text;
+mod stream_json;
 mod terminal;

@@ -272,14 +272,19 @@ impl Decoder {
         let broken = text(value, "subtype") == "error_during_execution";
         let failed = value["is_error"] == true && !broken;
         let failure = failed.then(|| {
-            let status = status(&value["api_error_status"]);
-            known.unwrap_or_else(|| Fact::ApiFailure {
-                kind: kind_of_status(status, text(value, "subtype")),
-                status,
+            let answered = status(&value["api_error_status"]);
+            let mut failure = known.unwrap_or_else(|| Fact::ApiFailure {
+                kind: kind_of_status(answered, text(value, "subtype")),
+                status: answered,
                 text: said.clone().unwrap_or_default(),
                 details: None,
                 quota: None,
-            })
+            });
+            // The record of a failure may leave out what only the result says.
+            if let Fact::ApiFailure { status: missing @ None, .. } = &mut failure {
+                *missing = answered;
+            }
+            failure
         });
         self.inputs.clear();
         Outcome { text: said, broken, failure }
