@@ -56,9 +56,10 @@ pub enum Seen {
     },
     /// The answer to [`Step::CatchUp`]: every record up to the present end was shown.
     CaughtUp,
-    /// The process has ended.
+    /// The process has ended; `screen` is the last that was seen of it.
     Exited {
         status: String,
+        screen: String,
     },
     /// [`super::Machine::deadline`] has passed.
     Tick,
@@ -138,7 +139,7 @@ pub enum Step {
     /// Read the transcript to its present end, show its records, then `CaughtUp`.
     CatchUp,
     /// Tell whoever holds the worker.
-    Tell(WorkerEvent),
+    Tell(Box<WorkerEvent>),
     SubmitAnswered {
         ticket: Ticket,
         result: Result<(), WorkerError>,

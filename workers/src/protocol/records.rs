@@ -1,0 +1,203 @@
+//! What each record of the transcript says to the machine. Records come in the order of the file,
+//! late, and are the truth: the events that a record brings about come before or behind its fact as
+//! the story has it.
+
+use std::time::Instant;
+
+use super::turns::{Known, Reading, Way};
+use super::typing::Kind;
+use super::{By, Machine, Owner, Phase};
+use crate::event::{TurnEnd, WorkerEvent};
+use crate::fact::{Fact, FailureKind, PromptSource};
+
+impl Machine {
+    pub(super) fn record(&mut self, now: Instant, fact: Fact) {
+        if let (
+            Phase::Starting(_),
+            Fact::ApiFailure { kind: FailureKind::Authentication, text, .. },
+        ) = (&self.phase, &fact)
+        {
+            self.auth_failed_at_start(text.clone());
+            return;
+        }
+        match &fact {
+            Fact::Prompt { prompt_id, text, source } => {
+                self.prompt_read(now, prompt_id.as_deref(), text, *source);
+            }
+            Fact::Enqueued { content } => self.enqueued(now, content, By::Record),
+            Fact::Removed { content, absorbed } => self.removed(content.as_deref(), *absorbed),
+            Fact::Compacted { automatic: false, .. } => self.compaction_began(now, None),
+            _ => {}
+        }
+        let at = self.ledger.reading(starts_turn(&fact));
+        // The ends of turns before this one, and the beginning of its own, come first.
+        self.tell_ends(now);
+        let owner = match at {
+            Reading::Turn(key) => self.ledger.get(key).map_or(Owner::Unasked, |turn| turn.owner),
+            Reading::Late(owner) => owner,
+            Reading::None => Owner::Unasked,
+        };
+        let late_end = matches!((&at, &fact), (Reading::Late(_), Fact::TurnDuration { .. }));
+        let told = fact.clone();
+        if !late_end {
+            self.tell(WorkerEvent::Fact { fact: told, unasked: owner != Owner::Ours });
+        }
+        self.take_in(now, at, fact);
+    }
+
+    /// What the record changes after it was told.
+    fn take_in(&mut self, now: Instant, at: Reading, fact: Fact) {
+        let lag = self.timings.transcript_lag;
+        if let Some(compaction) = self.ledger.compaction() {
+            match &fact {
+                Fact::Compacted { automatic: false, .. } => {
+                    compaction.output = true;
+                    compaction.end(TurnEnd::Compacted, now + lag);
+                }
+                Fact::CommandOutput { .. } if compaction.output => compaction.set_done(),
+                _ => {}
+            }
+        } else if let Fact::CommandOutput { text } = &fact
+            && self.keyboard.cr_written()
+            && let Some(entry) = self.keyboard.entry.take_if(|entry| entry.kind == Kind::Compact)
+        {
+            // It answered without compacting anything.
+            drop(entry);
+            self.keyboard.box_lines = 0;
+            self.compaction_failed(text);
+        }
+        let Reading::Turn(key) = at else { return };
+        let Some(turn) = self.ledger.get(key) else { return };
+        turn.note(&fact);
+        turn.hurry(now, lag / 4);
+        match fact {
+            Fact::ApiFailure { .. } => {
+                turn.end(TurnEnd::Failed(Box::new(fact)), now);
+                turn.set_done();
+            }
+            Fact::Interrupted { .. } => {
+                turn.end(TurnEnd::Interrupted, now);
+                turn.set_done();
+            }
+            Fact::TurnDuration { .. } => {
+                let last_message = turn.last_text().map(str::to_owned);
+                turn.end(TurnEnd::Completed { last_message }, now);
+                turn.set_done();
+            }
+            _ => return,
+        }
+        self.permissions = 0;
+    }
+
+    /// The transcript has come to words for the model.
+    fn prompt_read(
+        &mut self,
+        now: Instant,
+        prompt_id: Option<&str>,
+        text: &str,
+        source: PromptSource,
+    ) {
+        let way = match source {
+            PromptSource::Typed => Way::Box,
+            PromptSource::Queued | PromptSource::Notification => Way::Queue,
+            PromptSource::Hidden | PromptSource::Summary | PromptSource::Command => {
+                self.aside_read(prompt_id, now);
+                return;
+            }
+        };
+        match prompt_id.map_or(Known::New, |id| self.ledger.known(Some(id))) {
+            Known::Turn(key) => self.own_prompt_read(now, key, text, way),
+            Known::Finished => {
+                // Late, or absorbed into a turn that is told as ended.
+                if let Some(id) = prompt_id {
+                    self.ledger.pass(id);
+                }
+            }
+            Known::New
+                if source == PromptSource::Queued && prompt_id.is_none() && self.absorbs() =>
+            {
+                self.removed(Some(text), true);
+            }
+            Known::New => self.new_prompt_read(now, prompt_id, text, way),
+        }
+    }
+
+    /// Whether the turn that is being read has not ended in the transcript.
+    fn absorbs(&mut self) -> bool {
+        self.ledger.reading_open().is_some()
+    }
+
+    fn own_prompt_read(&mut self, now: Instant, key: u64, text: &str, way: Way) {
+        let Some(turn) = self.ledger.get(key) else { return };
+        if turn.is_read() {
+            // A second prompt under the same id was taken into the turn.
+            self.removed(Some(text), true);
+            return;
+        }
+        turn.way = way;
+        let (ids, open) = (turn.ids.clone(), turn.owner == Owner::Open);
+        if open {
+            turn.hooked = false;
+            text.clone_into(&mut turn.text);
+            let owner = self.owner_of(ids.first().map(String::as_str), text, now);
+            if let Some(turn) = self.ledger.get(key) {
+                turn.owner = owner;
+            }
+        }
+        if way == Way::Queue
+            && let Some(before) = self.shared_turn()
+        {
+            self.ledger.merge(before, key);
+        } else {
+            self.ledger.reach(key, now);
+        }
+    }
+
+    fn new_prompt_read(&mut self, now: Instant, prompt_id: Option<&str>, text: &str, way: Way) {
+        // A record without an id may be the prompt that a hook has told already.
+        if prompt_id.is_none()
+            && let Some(key) = self.ledger.unread_with(text)
+        {
+            self.own_prompt_read(now, key, text, way);
+            return;
+        }
+        let before = if way == Way::Queue { self.shared_turn() } else { None };
+        let owner = self.owner_of(prompt_id, text, now);
+        let id = prompt_id.map(str::to_owned);
+        let key = self.ledger.begin_read(id, owner, text.to_owned());
+        if let Some(before) = before {
+            self.ledger.merge(before, key);
+            return;
+        }
+        self.ledger.reach(key, now);
+        if let Some(turn) = self.ledger.get(key) {
+            turn.way = way;
+        }
+    }
+
+    /// The turn that a prompt out of the queue shares: the one before it came out of the queue as
+    /// well, and nothing was said in it yet.
+    fn shared_turn(&mut self) -> Option<u64> {
+        self.ledger.reading_open().filter(|turn| turn.takes_more()).map(|turn| turn.key)
+    }
+
+    /// A record that starts no turn by itself.
+    fn aside_read(&mut self, prompt_id: Option<&str>, now: Instant) {
+        let Some(id) = prompt_id else { return };
+        match self.ledger.known(Some(id)) {
+            Known::Turn(key) => self.ledger.reach(key, now),
+            Known::Finished | Known::New => self.ledger.pass(id),
+        }
+    }
+}
+
+/// Records that can only be a part of a turn.
+fn starts_turn(fact: &Fact) -> bool {
+    matches!(
+        fact,
+        Fact::Block { .. }
+            | Fact::ToolResult { .. }
+            | Fact::ApiFailure { .. }
+            | Fact::Interrupted { .. }
+    )
+}

@@ -1,0 +1,9 @@
+//! The machine in stories: a rig stands for the driver and answers every step at once.
+
+mod ends;
+mod interleavings;
+mod rig;
+mod starting;
+mod steering;
+mod submitting;
+mod whose;
