@@ -34,7 +34,8 @@ pub struct Rig {
     pub screen: Reading,
     /// Records that the next reading of the transcript will find.
     pub file: VecDeque<Fact>,
-    pub did: Vec<(Duration, Did)>,
+    /// With the milliseconds since the beginning.
+    pub did: Vec<(u64, Did)>,
     pub facts: Vec<(Fact, bool)>,
     /// Writes are accepted at once.
     pub reads_stdin: bool,
@@ -119,7 +120,12 @@ impl Rig {
             Step::SteerAnswered { ticket, result } => Did::Steered(ticket, result),
             Step::GiveUp(error) => Did::GaveUp(kind(&error)),
         };
-        self.did.push((self.now - self.begun, did));
+        self.did.push((self.age(), did));
+    }
+
+    /// Milliseconds since the beginning.
+    pub fn age(&self) -> u64 {
+        u64::try_from((self.now - self.begun).as_millis()).unwrap()
     }
 
     pub fn hook(&mut self, hook: HookSeen) {

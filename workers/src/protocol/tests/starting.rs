@@ -14,7 +14,7 @@ fn ready_is_said_by_the_hook_only_and_at_once() {
     rig.pass(ms(2000));
     assert_eq!(rig.did(), []);
     rig.hook(start(SESSION));
-    assert_eq!(rig.did, [(ms(2000), Did::Told(format!("ready {SESSION} 2.1.332")))]);
+    assert_eq!(rig.did, [(2000, Did::Told(format!("ready {SESSION} 2.1.332")))]);
 }
 
 #[test]
