@@ -161,13 +161,16 @@ async fn a_failure_passes_and_the_retry_as_well(room: &Room) {
     let environment = environment(room, &tap);
     let output = print_command(room, &session, &environment, "go").output().await;
     assert_eq!(result_of(&output.expect("it runs"))["result"], "at last");
-    let mut ends = Vec::new();
+    let (mut ends, mut retries) = (Vec::new(), Vec::new());
     while ends.len() < 2 {
-        if let Tapped::RequestEnded { status, .. } = next(&mut watched).await {
-            ends.push(status);
+        match next(&mut watched).await {
+            Tapped::RequestEnded { status, .. } => ends.push(status),
+            Tapped::Fact { fact, .. } if matches!(*fact, Fact::Retry { .. }) => retries.push(fact),
+            _ => {}
         }
     }
     assert_eq!(ends, [Some(529), Some(200)]);
+    assert!(matches!(*retries[0], Fact::Retry { attempt: 1, .. }) && retries.len() == 1);
 }
 
 async fn an_end_in_the_middle_reaches_the_model(room: &Room) {

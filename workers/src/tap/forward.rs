@@ -18,7 +18,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use reqwest::Url;
 use serde_json::json;
 
-use super::reader::{Reader, quota};
+use super::reader::Reader;
 use super::scan::ToolScan;
 use super::watch::{Audience, Watchers};
 use crate::timings::TAP_CONNECT;
@@ -90,12 +90,16 @@ pub(super) async fn forward(
     let Some(inside) = tapping.inside(path_and_query) else {
         return Ok(own_answer(StatusCode::NOT_FOUND, "not_found_error", "not found"));
     };
-    let audience = audience_of(&tapping.watchers, &request, inside);
+    let mut audience = audience_of(&tapping.watchers, &request, inside);
     let target = format!("{}{inside}", tapping.upstream.base);
     let scan = Arc::new(Mutex::new(ToolScan::default()));
     let answer = match send(&tapping.upstream, &target, request, &scan, audience.is_some()).await {
         Ok(answer) => answer,
         Err(error) => {
+            if let Some(audience) = &mut audience {
+                let scan = scan.lock().unwrap_or_else(PoisonError::into_inner);
+                audience.answered(None, &HeaderMap::new(), !scan.denied());
+            }
             // Neither the address with its path nor a header is in the innermost cause.
             let message = format!(
                 "claw could not reach {}: {}",
@@ -110,12 +114,9 @@ pub(super) async fn forward(
     let body = match audience {
         None => body.map_err(Into::into).boxed_unsync(),
         Some(mut audience) => {
-            audience.answered(head.status.as_u16());
-            if let Some(quota) = quota(&head.headers) {
-                audience.quota(quota);
-            }
             // An answer begins when the whole question has been read.
             let of_conversation = scan.lock().unwrap_or_else(PoisonError::into_inner).found();
+            audience.answered(Some(head.status.as_u16()), &head.headers, of_conversation);
             let reader = Reader::for_answer(&head.headers).filter(|_| of_conversation);
             Seen { body, reader, audience }.boxed_unsync()
         }

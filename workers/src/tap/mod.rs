@@ -16,6 +16,7 @@
 
 mod forward;
 mod reader;
+mod retry;
 mod scan;
 mod serve;
 #[cfg(test)]

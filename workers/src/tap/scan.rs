@@ -57,6 +57,11 @@ impl ToolScan {
         self.state == Seek::Done(true)
     }
 
+    /// Whether what went by says that there is no such list: not so when it was not read to its end.
+    pub fn denied(&self) -> bool {
+        self.state == Seek::Done(false)
+    }
+
     fn step(&mut self, byte: u8) {
         if self.string.is_some() {
             return self.step_string(byte);

@@ -3,9 +3,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hyper::HeaderMap;
 use tokio::sync::mpsc;
 
 use super::Tapped;
+use super::reader::quota;
+use super::retry::retry;
 use crate::fact::{Fact, Quota};
 
 /// The watchers of every session.
@@ -17,6 +20,8 @@ struct Session {
     watchers: Vec<mpsc::UnboundedSender<Tapped>>,
     /// Every answer repeats it; a change is news.
     quota: Option<Quota>,
+    /// How often each agent's question has failed in a row.
+    failures: HashMap<Option<String>, u32>,
 }
 
 impl Watchers {
@@ -77,7 +82,7 @@ impl Audience {
     }
 
     /// The account's state as this answer says it: a fact when it is not what was said before.
-    pub fn quota(&self, quota: Quota) {
+    fn quota(&self, quota: Quota) {
         {
             let mut sessions = self.all.sessions();
             let Some(session) = sessions.get_mut(&self.session_id) else { return };
@@ -89,8 +94,33 @@ impl Audience {
         self.fact(Fact::Quota(quota));
     }
 
-    pub fn answered(&mut self, status: u16) {
-        self.status = Some(status);
+    /// The head of the answer is here, or there will be none. What a failed question of the
+    /// conversation is followed by, is told.
+    pub fn answered(&mut self, status: Option<u16>, headers: &HeaderMap, of_conversation: bool) {
+        self.status = status;
+        let quota = quota(headers);
+        if of_conversation {
+            let attempt = self.count(status.is_none_or(|status| status >= 400));
+            if let Some(fact) = retry(attempt, status, headers, quota.as_ref()) {
+                self.fact(fact);
+            }
+        }
+        if let Some(quota) = quota {
+            self.quota(quota);
+        }
+    }
+
+    /// Failures in a row, with this one.
+    fn count(&self, failed: bool) -> u32 {
+        let mut sessions = self.all.sessions();
+        let Some(session) = sessions.get_mut(&self.session_id) else { return 0 };
+        if !failed {
+            session.failures.remove(&self.agent);
+            return 0;
+        }
+        let failures = session.failures.entry(self.agent.clone()).or_default();
+        *failures = failures.saturating_add(1);
+        *failures
     }
 
     /// Nothing more comes.

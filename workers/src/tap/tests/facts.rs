@@ -76,16 +76,37 @@ async fn what_the_cli_asks_on_the_side_is_no_live_text() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_stream_is_told_by_its_status() {
+async fn failures_in_a_row_are_told_as_retries_until_an_answer_comes() {
     let mut api = Api::start().await;
     let tap = Tap::start(&api.url).unwrap();
     let mut watched = tap.watch("s");
-    for status in [400, 429, 529] {
-        let asked = tokio::spawn(question(&tap, "s").send());
-        api.next().await.say_status(status, &[("content-type", "application/json")], "{}").await;
+    let mut told = Vec::new();
+    let json = ("content-type", "application/json");
+    for (agent, status) in
+        [("", 529), ("", 429), ("a7", 500), ("", 200), ("", 503), ("", 400), ("a7", 529)]
+    {
+        let mut asked = question(&tap, "s");
+        if !agent.is_empty() {
+            asked = asked.header("x-claude-code-agent-id", agent);
+        }
+        let asked = tokio::spawn(asked.send());
+        api.next().await.say_status(status, &[json, ("retry-after", "3")], "{}").await;
         assert_eq!(within(asked).await.unwrap().unwrap().status(), status);
-        assert_eq!(until_end(&mut watched).await, (vec![], Some(status)));
+        let (facts, ended) = until_end(&mut watched).await;
+        assert_eq!(ended, Some(status));
+        told.push(facts.first().map(|fact| match fact {
+            Fact::Retry { attempt, wait, .. } => (*attempt, wait.as_secs()),
+            other => panic!("{other:?}"),
+        }));
     }
+    let expected =
+        [Some((1, 3)), Some((2, 3)), Some((1, 3)), None, Some((1, 3)), None, Some((2, 3))];
+    assert_eq!(told, expected);
+    // On the side nothing is retried that a person waits for.
+    let asked = tokio::spawn(question(&tap, "s").body(r#"{"tools":[]}"#).send());
+    api.next().await.say_status(529, &[json], "{}").await;
+    within(asked).await.unwrap().unwrap();
+    assert_eq!(until_end(&mut watched).await, (vec![], Some(529)));
 }
 
 #[tokio::test]

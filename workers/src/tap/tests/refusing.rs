@@ -69,7 +69,9 @@ async fn an_upstream_that_is_not_there_is_an_error_of_the_apis_own_shape() {
     for hidden in ["marker-key", "password", secret, "v1"] {
         assert!(!text.contains(hidden), "{text}");
     }
-    assert_eq!(until_end(&mut watched).await, (vec![], None));
+    let (facts, status) = until_end(&mut watched).await;
+    assert!(matches!(facts.as_slice(), [Fact::Retry { attempt: 1, .. }]), "{facts:?}");
+    assert_eq!(status, None);
 }
 
 #[tokio::test]
