@@ -83,11 +83,11 @@ const TABLE: &[(Action, &str, &[&str], &str)] = &[
 
 /// Keys of the composer, for the help only: editing is the composer's and cannot be remapped.
 const EDITING: &[(&str, &str)] = &[
-    ("Enter", "send"),
+    ("Enter", "send; during a turn into it where the backend takes that, else after it"),
     ("Ctrl+J, Shift+Enter, Alt+Enter, \\ Enter", "new line"),
     ("Up, Down", "earlier and later prompts, on the first and last line"),
     ("Ctrl+R", "search earlier prompts"),
-    ("Tab", "complete a command"),
+    ("Tab", "complete a command; during a turn send after it"),
     ("Ctrl+U, Ctrl+C", "empty the draft (Up or Ctrl+Y brings it back)"),
     ("Ctrl+C twice, Ctrl+D", "leave, when the draft is empty"),
     ("Ctrl+_, Alt+_", "undo, redo"),

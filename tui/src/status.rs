@@ -58,6 +58,16 @@ pub enum Activity {
     Ended,
 }
 
+impl Activity {
+    /// A backend does something of a turn.
+    fn is_work(&self) -> bool {
+        matches!(
+            self,
+            Self::Thinking | Self::Writing | Self::Preparing(_) | Self::Running(_) | Self::Hook(_)
+        )
+    }
+}
+
 /// A request failed and is sent again at this time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Retry {
@@ -249,6 +259,10 @@ impl StatusLine {
         if let Some((silent_for, _)) = self.silence.filter(|(_, until)| now < *until) {
             let text = format!("no data for {} s · esc stops", silent_for.as_secs());
             return (text, theme.warning);
+        }
+        if self.since.is_none() && self.activity.is_work() {
+            // Nobody here began it, and Esc would find nothing to stop.
+            return ("the backend goes on by itself".to_owned(), theme.running);
         }
         let text = match &self.activity {
             Activity::Starting => "starting".to_owned(),

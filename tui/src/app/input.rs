@@ -62,6 +62,7 @@ impl App {
         }
         match self.composer.handle(now, event) {
             ComposerOutcome::Submit(text) => self.submit(text, effects),
+            ComposerOutcome::SubmitLater(text) => self.submit_later(text, effects),
             ComposerOutcome::Command { action, line } => self.execute(now, action, &line, effects),
             ComposerOutcome::Cancel | ComposerOutcome::Consumed => {}
             ComposerOutcome::Exit => self.quit(effects),

@@ -6,6 +6,7 @@
 mod command;
 mod input;
 mod picker;
+mod prompts;
 mod runtime;
 mod welcome;
 
@@ -84,6 +85,14 @@ pub struct AppOptions {
     pub mouse: bool,
 }
 
+/// A prompt that was given while a turn ran.
+#[derive(Debug)]
+struct Waiting {
+    text: String,
+    /// It is on its way into the turn; else it waits for the end of the turn.
+    sending: bool,
+}
+
 /// When the hint in the status line goes away.
 #[derive(Debug)]
 struct Hint {
@@ -107,8 +116,10 @@ pub struct App {
     turn: Option<CancellationToken>,
     /// What runs is a `/compact`, which ends without the events of a turn.
     compacting: bool,
-    /// Prompts that wait for the end of the turn, oldest first.
-    queue: VecDeque<String>,
+    /// Prompts that were given during a turn and are not settled yet, oldest first.
+    waiting: VecDeque<Waiting>,
+    /// What ran last was stopped or failed: what waited for its end is not sent by itself.
+    stopped: bool,
     /// A second Ctrl+C before this leaves.
     quit_armed_until: Option<Instant>,
     hint: Option<Hint>,
@@ -137,7 +148,8 @@ impl App {
             status: StatusLine::default(),
             turn: None,
             compacting: false,
-            queue: VecDeque::new(),
+            waiting: VecDeque::new(),
+            stopped: false,
             quit_armed_until: None,
             hint: None,
             focused: true,
@@ -272,27 +284,6 @@ impl App {
     /// The file of the session that is open; it may not be there, when nothing could be saved.
     pub fn session_file(&self) -> Option<&Path> {
         self.session_file.as_deref()
-    }
-
-    /// Sends a prompt, or queues it while a turn runs.
-    fn submit(&mut self, text: String, effects: &mut Vec<Effect>) {
-        if self.has_ended() {
-            return self.composer.refuse(&text, ENDED);
-        }
-        // What was selected was about what was said before.
-        self.transcript.clear_focus();
-        self.transcript.push_user(&text, self.turn.is_some());
-        if self.turn.is_some() {
-            self.queue.push_back(text);
-            return;
-        }
-        self.start(text, effects);
-    }
-
-    fn start(&mut self, text: String, effects: &mut Vec<Effect>) {
-        let cancel = CancellationToken::new();
-        self.begin(cancel.clone());
-        effects.push(Effect::Send(Command::Submit { input: text, cancel }));
     }
 
     /// Stops what runs; the outcome comes as an event.

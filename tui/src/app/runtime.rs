@@ -47,7 +47,9 @@ impl App {
                 self.turn_ended(now, true, effects);
             }
             TuiEvent::Compacted { .. } if self.compacting => self.turn_ended(now, false, effects),
+            TuiEvent::Steered { input, outcome } => self.steered(now, &input, outcome, effects),
             TuiEvent::RuntimeEnded => {
+                self.forget_outcomes(now);
                 self.turn_ended(now, true, effects);
                 self.status.set_activity(now, Activity::Ended);
             }
@@ -86,23 +88,15 @@ impl App {
         self.status.progress(now, activity);
     }
 
-    /// The turn is over. What waited goes next; after a stop or a failure it comes back into the
-    /// composer instead, because it was written for a turn that went well.
+    /// What ran is over; what waited for that goes on.
     fn turn_ended(&mut self, now: Instant, stopped: bool, effects: &mut Vec<Effect>) {
         self.turn = None;
         self.compacting = false;
         self.composer.set_busy(false);
         self.permissions.clear();
         self.status.turn_ended(now);
-        if stopped {
-            let waiting: Vec<String> = self.queue.drain(..).collect();
-            while self.transcript.take_queued().is_some() {}
-            if !waiting.is_empty() {
-                self.composer.put_before(&waiting.join("\n\n"));
-            }
-        } else if let Some(next) = self.queue.pop_front() {
-            self.start(next, effects);
-        }
+        self.stopped = stopped;
+        self.go_on(effects);
         self.hints_after_turn(now);
     }
 
@@ -182,6 +176,7 @@ impl App {
     /// Something runs from now on.
     pub(super) fn begin(&mut self, cancel: CancellationToken) {
         self.turn = Some(cancel);
+        self.stopped = false;
         self.composer.set_busy(true);
         self.status.sent();
     }

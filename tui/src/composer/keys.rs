@@ -92,6 +92,7 @@ impl Composer {
             (KeyCode::Char('p'), CTRL) => Outcome::ProviderSwap,
             (KeyCode::Char('t'), CTRL) => Outcome::TeamToggle,
             (KeyCode::Enter, NONE) => self.enter(),
+            (KeyCode::Tab, NONE) if self.busy => self.submit_later(),
             (KeyCode::Enter, _) | (KeyCode::Char('j'), CTRL) => {
                 self.editor.newline();
                 self.edited();

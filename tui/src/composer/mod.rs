@@ -36,6 +36,8 @@ const FOLD_WHOLE: (usize, usize) = (200, 10_000);
 pub enum ComposerOutcome {
     /// Send this text to the model. The draft is empty now and in the history.
     Submit(String),
+    /// The same, after the turn that runs.
+    SubmitLater(String),
     /// Carry this command out. `line` is what was typed, for the case that it cannot be done now:
     /// [`Composer::refuse`] brings it back with a message.
     Command { action: CommandAction, line: String },
@@ -291,6 +293,17 @@ impl Composer {
         }
         self.dismissed = None;
         self.completion = Completion::for_draft(draft, &self.vocabulary);
+    }
+
+    /// Sends a prompt after the turn that runs; nothing else is a prompt for later.
+    fn submit_later(&mut self) -> ComposerOutcome {
+        if !matches!(parse(&self.editor.text()), Parsed::Prompt(text) if !text.trim().is_empty()) {
+            return ComposerOutcome::Ignored;
+        }
+        match self.submit() {
+            ComposerOutcome::Submit(text) => ComposerOutcome::SubmitLater(text),
+            outcome => outcome,
+        }
     }
 
     fn submit(&mut self) -> ComposerOutcome {

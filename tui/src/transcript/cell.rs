@@ -42,10 +42,10 @@ pub struct Key {
 /// What is drawn.
 #[derive(Debug)]
 pub enum Content {
-    /// A prompt; `queued` until its turn begins.
+    /// A prompt.
     User {
         text: Source,
-        queued: bool,
+        standing: Standing,
     },
     Answer(Answer),
     Thinking(Thinking),
@@ -184,12 +184,44 @@ impl Cell {
     }
 }
 
+/// Where a prompt stands that may have been given while a turn ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It began a turn of its own.
+    Begun,
+    /// It waits for the end of the turn.
+    Queued,
+    /// It is on its way into the running turn.
+    Sending,
+    /// It went into the turn that ran.
+    Taken,
+    /// It was sent, and nothing shows that it was taken.
+    Uncertain,
+}
+
+impl Standing {
+    /// It stands at the end, whatever else comes.
+    pub fn is_waiting(self) -> bool {
+        matches!(self, Self::Queued | Self::Sending)
+    }
+
+    fn words(self) -> Option<&'static str> {
+        match self {
+            Self::Begun => None,
+            Self::Queued => Some("queued"),
+            Self::Sending => Some("on its way into this turn"),
+            Self::Taken => Some("said into this turn"),
+            Self::Uncertain => Some("not certain to have arrived; it is not sent again"),
+        }
+    }
+}
+
 fn lay_out(content: &Content, expanded: bool, env: &mut Env<'_>, laid: &mut Laid) {
     match content {
         Content::Answer(answer) => answer.lay_out(laid, env, true, false),
         Content::Thinking(thinking) => thinking.lay_out(expanded, env, &mut laid.lines),
         Content::Tool(tool) => tool.lay_out(expanded, env, &mut laid.lines),
-        Content::User { text, queued } => user(&text.text(), *queued, expanded, env, laid),
+        Content::User { text, standing } => user(&text.text(), *standing, expanded, env, laid),
         Content::Notice { level, text } => {
             let (mark, style) = match level {
                 NoticeLevel::Info => ("· ", env.theme.info),
@@ -239,8 +271,8 @@ fn blocks(source: &str, env: &mut Env<'_>, laid: &mut Laid) {
     }
 }
 
-fn user(text: &str, queued: bool, expanded: bool, env: &mut Env<'_>, laid: &mut Laid) {
-    let style = if queued { env.theme.dim } else { env.theme.user };
+fn user(text: &str, standing: Standing, expanded: bool, env: &mut Env<'_>, laid: &mut Laid) {
+    let style = if standing.is_waiting() { env.theme.dim } else { env.theme.user };
     let total = text.lines().count();
     let hidden = if expanded { 0 } else { total.saturating_sub(PROMPT_LINES) };
     let shown = if hidden > 0 {
@@ -253,8 +285,9 @@ fn user(text: &str, queued: bool, expanded: bool, env: &mut Env<'_>, laid: &mut 
         let more = format!("… {hidden} more lines");
         marked("  ", &more, env.theme.dim, env.theme.dim, env, &mut laid.lines);
     }
-    if queued {
-        marked("  ", "queued", env.theme.dim, env.theme.dim, env, &mut laid.lines);
+    if let Some(words) = standing.words() {
+        let style = if standing == Standing::Uncertain { env.theme.warning } else { env.theme.dim };
+        marked("  ", words, style, style, env, &mut laid.lines);
     }
 }
 

@@ -123,11 +123,7 @@ impl Cells {
     pub fn push(&mut self, content: Content) -> usize {
         let at = self.all.len() - self.queued;
         if self.queued > 0 {
-            // Places behind it move: their lines are dropped so that the books stay right.
-            for cell in &mut self.all[at..] {
-                cell.drop_lines();
-            }
-            self.laid_out.retain(|&place| place < at);
+            self.forget_lines_from(at);
         }
         self.all.insert(at, Cell::new(content));
         at
@@ -146,13 +142,33 @@ impl Cells {
         Some(at)
     }
 
-    /// Takes the last queued prompt away.
-    pub fn pop_queued(&mut self) -> Option<Cell> {
-        self.queued = self.queued.checked_sub(1)?;
-        let cell = self.all.pop();
-        let len = self.all.len();
-        self.laid_out.retain(|&place| place < len);
-        cell
+    /// A waiting prompt becomes one of the cells before all that still wait. Returns its place.
+    pub fn settle(&mut self, at: usize) -> usize {
+        let first = self.all.len() - self.queued;
+        if at < first || at >= self.all.len() {
+            return at;
+        }
+        self.all[first..=at].rotate_right(1);
+        self.queued -= 1;
+        self.forget_lines_from(first);
+        first
+    }
+
+    /// Takes waiting prompts away, except those.
+    pub fn retain_waiting(&mut self, keep: impl Fn(&Cell) -> bool) {
+        let first = self.all.len() - self.queued;
+        let waiting = self.all.split_off(first);
+        self.all.extend(waiting.into_iter().filter(keep));
+        self.queued = self.all.len() - first;
+        self.forget_lines_from(first);
+    }
+
+    /// Places from here on have moved: their lines are dropped so that the books stay right.
+    fn forget_lines_from(&mut self, at: usize) {
+        for cell in &mut self.all[at..] {
+            cell.drop_lines();
+        }
+        self.laid_out.retain(|&place| place < at);
     }
 
     pub fn clear(&mut self) {

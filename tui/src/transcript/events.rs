@@ -7,7 +7,7 @@ use claw_runtime::api::{ApiError, StopReason};
 use claw_runtime::{CompactionCause, NoticeLevel, RuntimeError, TuiEvent, TurnStop, TurnSummary};
 
 use super::answer::Answer;
-use super::cell::Content;
+use super::cell::{Content, Standing};
 use super::source::Source;
 use super::thinking::Thinking;
 use super::tool::Tool;
@@ -141,14 +141,14 @@ impl Transcript {
         }
         if let Some(at) = self.cells.unqueue_first() {
             if let Some(cell) = self.cells.change(at)
-                && let Content::User { queued, .. } = &mut cell.content
+                && let Content::User { standing, .. } = &mut cell.content
             {
-                *queued = false;
+                *standing = Standing::Begun;
             }
             return;
         }
         if !input.trim().is_empty() {
-            self.push(Content::User { text: Source::clean(input), queued: false });
+            self.push(Content::User { text: Source::clean(input), standing: Standing::Begun });
         }
     }
 
@@ -291,6 +291,9 @@ impl Transcript {
     /// The program ends in the middle of a turn: nothing is left that looks as if it went on.
     pub fn leave(&mut self) {
         self.interrupt();
+        while self.is_sending() {
+            self.steered(Standing::Uncertain);
+        }
         if self.queued() > 0 {
             self.notice(NoticeLevel::Warning, "Not sent any more:");
         }

@@ -9,7 +9,7 @@ use claw_runtime::session::{
 };
 
 use super::answer::Answer;
-use super::cell::Content;
+use super::cell::{Content, Standing};
 use super::cells::Cells;
 use super::events::sentence;
 use super::source::Source;
@@ -81,7 +81,9 @@ fn text_cell(
         return None;
     }
     Some(match message.role {
-        MessageRole::User | MessageRole::Tool => Content::User { text: source, queued: false },
+        MessageRole::User | MessageRole::Tool => {
+            Content::User { text: source, standing: Standing::Begun }
+        }
         MessageRole::Assistant => {
             let last = block + 1 == message.blocks.len();
             let mark = mark(message).filter(|_| last).map(str::to_owned);

@@ -38,6 +38,8 @@ use cells::Cells;
 use source::Source;
 use view::View;
 
+pub use cell::Standing;
+
 /// Under a text that the person stopped.
 const INTERRUPTED_MARK: &str = "interrupted";
 /// Under a text whose stream broke off.
@@ -86,7 +88,8 @@ impl Transcript {
     /// Shows a prompt that was submitted: `queued` when another turn still runs. The event that
     /// its turn started confirms it. Shows the end.
     pub fn push_user(&mut self, text: &str, queued: bool) {
-        let content = Content::User { text: Source::clean(text), queued };
+        let standing = if queued { Standing::Queued } else { Standing::Begun };
+        let content = Content::User { text: Source::clean(text), standing };
         if queued {
             self.cells.push_queued(content);
         } else {
@@ -95,9 +98,39 @@ impl Transcript {
         self.view.follow();
     }
 
-    /// Takes the last queued prompt back, for editing. It must be taken from the queue as well.
-    pub fn take_queued(&mut self) -> Option<String> {
-        self.cells.pop_queued().map(|cell| cell.copy_text())
+    /// Shows a prompt that is on its way into the running turn, until [`Transcript::steered`] says
+    /// what came of it. Shows the end.
+    pub fn push_steered(&mut self, text: &str) {
+        let standing = Standing::Sending;
+        self.cells.push_queued(Content::User { text: Source::clean(text), standing });
+        self.view.follow();
+    }
+
+    /// The first prompt that is on its way into the turn stands like this from now on.
+    pub fn steered(&mut self, becomes: Standing) {
+        let Some(mut at) = self.cells.iter().position(is_sending) else { return };
+        if !becomes.is_waiting() {
+            self.view.count_cell();
+            at = self.cells.settle(at);
+        }
+        if let Some(cell) = self.cells.change(at)
+            && let Content::User { standing, .. } = &mut cell.content
+        {
+            *standing = becomes;
+        }
+    }
+
+    /// A prompt is on its way into the turn.
+    fn is_sending(&self) -> bool {
+        self.cells.iter().any(is_sending)
+    }
+
+    /// Takes the prompts back that wait for the end of the turn; those on their way into it stay.
+    /// They must be taken from the queue as well.
+    pub fn take_queued(&mut self) {
+        self.cells.retain_waiting(|cell| {
+            !matches!(cell.content, Content::User { standing: Standing::Queued, .. })
+        });
     }
 
     /// How many prompts wait for their turn.
@@ -289,4 +322,8 @@ impl Transcript {
     pub fn cached_lines(&self) -> usize {
         self.cells.cached_lines()
     }
+}
+
+fn is_sending(cell: &Cell) -> bool {
+    matches!(cell.content, Content::User { standing: Standing::Sending, .. })
 }

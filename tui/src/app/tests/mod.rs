@@ -10,6 +10,7 @@ mod permission;
 mod screen;
 mod sessions;
 mod status;
+mod steering;
 mod turns;
 mod welcome;
 

@@ -10,6 +10,7 @@ enum Step {
     Think(String),
     Tool(String),
     Prompt(bool),
+    Steer(bool),
     End,
     Scroll(i32),
     Toggle(u16, u16),
@@ -39,6 +40,7 @@ fn step() -> impl Strategy<Value = Step> {
         text.clone().prop_map(|text| Step::Think(text.to_owned())),
         text.prop_map(|text| Step::Tool(text.to_owned())),
         any::<bool>().prop_map(Step::Prompt),
+        any::<bool>().prop_map(Step::Steer),
         Just(Step::End),
         (-40..40i32).prop_map(Step::Scroll),
         (0..80u16, 0..24u16).prop_map(|(x, y)| Step::Toggle(x, y)),
@@ -62,6 +64,11 @@ fn play(stage: &mut Stage, step: Step, index: usize) {
             if index.is_multiple_of(2) {
                 stage.result(&id, "bash", &text, ToolOutcome::error(text.clone()), false);
             }
+        }
+        Step::Steer(sends) if sends => stage.transcript.push_steered("into it"),
+        Step::Steer(_) => {
+            let all = [Standing::Taken, Standing::Queued, Standing::Uncertain];
+            stage.transcript.steered(all[index % all.len()]);
         }
         Step::Prompt(queued) => stage.transcript.push_user("prompt", queued),
         Step::End => {

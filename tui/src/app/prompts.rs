@@ -1,0 +1,119 @@
+//! Prompts: sent at once, said into the turn that runs, or kept for its end.
+
+use std::time::Instant;
+
+use claw_runtime::NoticeLevel;
+use claw_runtime::api::SteerError;
+use claw_runtime::driver::Command;
+use tokio_util::sync::CancellationToken;
+
+use super::{App, ENDED, Effect, HINT, Waiting};
+use crate::transcript::Standing;
+
+impl App {
+    /// Sends a prompt; while a turn runs, into it where the backend takes that, else after it.
+    pub(super) fn submit(&mut self, text: String, effects: &mut Vec<Effect>) {
+        if self.turn.is_none() || self.has_ended() || self.compacting || !self.can_steer() {
+            return self.submit_later(text, effects);
+        }
+        self.transcript.clear_focus();
+        self.transcript.push_steered(&text);
+        self.waiting.push_back(Waiting { text: text.clone(), sending: true });
+        effects.push(Effect::Send(Command::Steer { input: text }));
+    }
+
+    /// Sends a prompt, after the turn if one runs.
+    pub(super) fn submit_later(&mut self, text: String, effects: &mut Vec<Effect>) {
+        if self.has_ended() {
+            return self.composer.refuse(&text, ENDED);
+        }
+        // What was selected was about what was said before.
+        self.transcript.clear_focus();
+        self.transcript.push_user(&text, self.turn.is_some());
+        if self.turn.is_some() {
+            self.waiting.push_back(Waiting { text, sending: false });
+            return;
+        }
+        self.start(text, effects);
+    }
+
+    fn start(&mut self, text: String, effects: &mut Vec<Effect>) {
+        let cancel = CancellationToken::new();
+        self.begin(cancel.clone());
+        effects.push(Effect::Send(Command::Submit { input: text, cancel }));
+    }
+
+    /// Whether the backend takes prompts during a turn.
+    fn can_steer(&self) -> bool {
+        self.status.runtime().is_some_and(|status| status.steering)
+    }
+
+    /// What came of a prompt that was sent into the turn.
+    pub(super) fn steered(
+        &mut self,
+        now: Instant,
+        input: &str,
+        outcome: Result<(), SteerError>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let sent = |waiting: &Waiting| waiting.sending && waiting.text == input;
+        let Some(at) = self.waiting.iter().position(sent) else { return };
+        match outcome {
+            Ok(()) => {
+                self.waiting.remove(at);
+                self.transcript.steered(Standing::Taken);
+            }
+            Err(SteerError::Refused(why)) => {
+                // It keeps its place among those that wait.
+                self.waiting[at].sending = false;
+                self.transcript.steered(Standing::Queued);
+                if self.turn.is_some() {
+                    self.hint_for_turn(now, &format!("it goes after this turn: {why}"), HINT);
+                }
+            }
+            Err(SteerError::Uncertain) => {
+                self.waiting.remove(at);
+                self.uncertain(now);
+            }
+        }
+        if self.turn.is_none() {
+            self.go_on(effects);
+        }
+    }
+
+    fn uncertain(&mut self, now: Instant) {
+        self.transcript.steered(Standing::Uncertain);
+        let text = "It is not certain whether the message above was taken, so it is not sent again. /worker shows what the backend made of it.";
+        self.notice(now, NoticeLevel::Warning, text);
+    }
+
+    /// Nothing runs: what waited goes next. After a stop or a failure it comes back into the composer
+    /// instead, because it was written for a turn that went well. What is still on its way is waited
+    /// for: until its outcome is known, nothing behind it goes.
+    pub(super) fn go_on(&mut self, effects: &mut Vec<Effect>) {
+        if self.stopped {
+            let mut back = Vec::new();
+            self.waiting.retain(|waiting| {
+                if !waiting.sending {
+                    back.push(waiting.text.clone());
+                }
+                waiting.sending
+            });
+            self.transcript.take_queued();
+            if !back.is_empty() {
+                self.composer.put_before(&back.join("\n\n"));
+            }
+        } else if let Some(next) = self.waiting.pop_front_if(|waiting| !waiting.sending) {
+            self.start(next.text, effects);
+        }
+    }
+
+    /// The runtime is gone, and with it the outcome of what was on its way.
+    pub(super) fn forget_outcomes(&mut self, now: Instant) {
+        let sending = self.waiting.iter().filter(|waiting| waiting.sending).count();
+        self.waiting.retain(|waiting| !waiting.sending);
+        for _ in 0..sending {
+            self.uncertain(now);
+        }
+    }
+}
