@@ -13,7 +13,6 @@ mod welcome;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -39,6 +38,7 @@ use crate::transcript::Transcript;
 use crate::view::{self, Layout, Wanted};
 
 use self::picker::OpenPicker;
+use self::prompts::WaitingPrompts;
 
 /// How long the second Ctrl+C may take.
 const QUIT_WINDOW: Duration = Duration::from_secs(2);
@@ -85,14 +85,6 @@ pub struct AppOptions {
     pub mouse: bool,
 }
 
-/// A prompt that was given while a turn ran.
-#[derive(Debug)]
-struct Waiting {
-    text: String,
-    /// It is on its way into the turn; else it waits for the end of the turn.
-    sending: bool,
-}
-
 /// When the hint in the status line goes away.
 #[derive(Debug)]
 struct Hint {
@@ -116,10 +108,7 @@ pub struct App {
     turn: Option<CancellationToken>,
     /// What runs is a `/compact`, which ends without the events of a turn.
     compacting: bool,
-    /// Prompts that were given during a turn and are not settled yet, oldest first.
-    waiting: VecDeque<Waiting>,
-    /// What ran last was stopped or failed: what waited for its end is not sent by itself.
-    stopped: bool,
+    waiting: WaitingPrompts,
     /// A second Ctrl+C before this leaves.
     quit_armed_until: Option<Instant>,
     hint: Option<Hint>,
@@ -148,8 +137,7 @@ impl App {
             status: StatusLine::default(),
             turn: None,
             compacting: false,
-            waiting: VecDeque::new(),
-            stopped: false,
+            waiting: WaitingPrompts::default(),
             quit_armed_until: None,
             hint: None,
             focused: true,

@@ -1,5 +1,6 @@
 //! Prompts: sent at once, said into the turn that runs, or kept for its end.
 
+use std::collections::VecDeque;
 use std::time::Instant;
 
 use claw_runtime::NoticeLevel;
@@ -7,8 +8,25 @@ use claw_runtime::api::SteerError;
 use claw_runtime::driver::Command;
 use tokio_util::sync::CancellationToken;
 
-use super::{App, ENDED, Effect, HINT, Waiting};
+use super::{App, ENDED, Effect, HINT};
 use crate::transcript::Standing;
+
+/// Prompts that were given during a turn and are not settled yet.
+#[derive(Debug, Default)]
+pub(super) struct WaitingPrompts {
+    /// Oldest first.
+    pub prompts: VecDeque<Waiting>,
+    /// What ran last was stopped or failed: what waited for its end is not sent by itself.
+    pub held_back: bool,
+}
+
+/// A prompt that was given while a turn ran.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    text: String,
+    /// It is on its way into the turn; else it waits for the end of the turn.
+    sending: bool,
+}
 
 impl App {
     /// Sends a prompt; while a turn runs, into it where the backend takes that, else after it.
@@ -18,7 +36,7 @@ impl App {
         }
         self.transcript.clear_focus();
         self.transcript.push_steered(&text);
-        self.waiting.push_back(Waiting { text: text.clone(), sending: true });
+        self.waiting.prompts.push_back(Waiting { text: text.clone(), sending: true });
         effects.push(Effect::Send(Command::Steer { input: text }));
     }
 
@@ -31,7 +49,7 @@ impl App {
         self.transcript.clear_focus();
         self.transcript.push_user(&text, self.turn.is_some());
         if self.turn.is_some() {
-            self.waiting.push_back(Waiting { text, sending: false });
+            self.waiting.prompts.push_back(Waiting { text, sending: false });
             return;
         }
         self.start(text, effects);
@@ -57,22 +75,22 @@ impl App {
         effects: &mut Vec<Effect>,
     ) {
         let sent = |waiting: &Waiting| waiting.sending && waiting.text == input;
-        let Some(at) = self.waiting.iter().position(sent) else { return };
+        let Some(at) = self.waiting.prompts.iter().position(sent) else { return };
         match outcome {
             Ok(()) => {
-                self.waiting.remove(at);
+                self.waiting.prompts.remove(at);
                 self.transcript.steered(Standing::Taken);
             }
             Err(SteerError::Refused(why)) => {
                 // It keeps its place among those that wait.
-                self.waiting[at].sending = false;
+                self.waiting.prompts[at].sending = false;
                 self.transcript.steered(Standing::Queued);
                 if self.turn.is_some() {
                     self.hint_for_turn(now, &format!("it goes after this turn: {why}"), HINT);
                 }
             }
             Err(SteerError::Uncertain) => {
-                self.waiting.remove(at);
+                self.waiting.prompts.remove(at);
                 self.uncertain(now);
             }
         }
@@ -91,9 +109,9 @@ impl App {
     /// instead, because it was written for a turn that went well. What is still on its way is waited
     /// for: until its outcome is known, nothing behind it goes.
     pub(super) fn go_on(&mut self, effects: &mut Vec<Effect>) {
-        if self.stopped {
+        if self.waiting.held_back {
             let mut back = Vec::new();
-            self.waiting.retain(|waiting| {
+            self.waiting.prompts.retain(|waiting| {
                 if !waiting.sending {
                     back.push(waiting.text.clone());
                 }
@@ -103,15 +121,17 @@ impl App {
             if !back.is_empty() {
                 self.composer.put_before(&back.join("\n\n"));
             }
-        } else if let Some(next) = self.waiting.pop_front_if(|waiting| !waiting.sending) {
+        } else if self.waiting.prompts.front().is_some_and(|waiting| !waiting.sending)
+            && let Some(next) = self.waiting.prompts.pop_front()
+        {
             self.start(next.text, effects);
         }
     }
 
     /// The runtime is gone, and with it the outcome of what was on its way.
     pub(super) fn forget_outcomes(&mut self, now: Instant) {
-        let sending = self.waiting.iter().filter(|waiting| waiting.sending).count();
-        self.waiting.retain(|waiting| !waiting.sending);
+        let sending = self.waiting.prompts.iter().filter(|waiting| waiting.sending).count();
+        self.waiting.prompts.retain(|waiting| !waiting.sending);
         for _ in 0..sending {
             self.uncertain(now);
         }

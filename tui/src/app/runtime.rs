@@ -95,7 +95,7 @@ impl App {
         self.composer.set_busy(false);
         self.permissions.clear();
         self.status.turn_ended(now);
-        self.stopped = stopped;
+        self.waiting.held_back = stopped;
         self.go_on(effects);
         self.hints_after_turn(now);
     }
@@ -176,7 +176,7 @@ impl App {
     /// Something runs from now on.
     pub(super) fn begin(&mut self, cancel: CancellationToken) {
         self.turn = Some(cancel);
-        self.stopped = false;
+        self.waiting.held_back = false;
         self.composer.set_busy(true);
         self.status.sent();
     }

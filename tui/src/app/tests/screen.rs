@@ -256,6 +256,6 @@ proptest! {
             draw_in_a_corner(&mut stage, size);
         }
         let busy = stage.app.turn.is_some();
-        prop_assert!(busy || stage.app.waiting.is_empty(), "what waits without a turn waits for ever");
+        prop_assert!(busy || stage.app.waiting.prompts.is_empty(), "what waits without a turn waits for ever");
     }
 }
