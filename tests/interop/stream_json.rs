@@ -251,6 +251,6 @@ async fn a_failure_of_the_api_is_told_with_its_kind(room: &Room) {
     let (facts, outcome) = stream.turn().await;
     let retried = |fact: &Fact| matches!(fact, Fact::Retry { attempt: 1, max_attempts: 1, .. });
     assert!(facts.iter().any(retried), "{facts:?}");
-    let failure = outcome.failure.as_ref();
+    let failure = outcome.failure.as_deref();
     assert!(matches!(failure, Some(Fact::ApiFailure { status: Some(529), .. })), "{outcome:?}");
 }

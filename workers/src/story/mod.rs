@@ -20,6 +20,7 @@ use claw_runtime::StreamSink;
 use claw_runtime::TuiEvent;
 use claw_runtime::api::{AssistantTurn, StopReason};
 use claw_runtime::session::{ContentBlock, PartialReason};
+use claw_runtime::tools::ToolFacts;
 use jiff::tz::TimeZone;
 
 use crate::fact::{Fact, PromptSource};
@@ -53,6 +54,8 @@ pub struct Story {
     held: VecDeque<Fact>,
     /// The turn that is told was asked for here, so its typed prompt is known already.
     asked: bool,
+    /// Its compaction was ordered here, so the runtime tells the numbers.
+    compacting: bool,
     compacted: bool,
 }
 
@@ -76,6 +79,7 @@ impl Story {
             calls: Calls::default(),
             held: VecDeque::new(),
             asked: true,
+            compacting: false,
             compacted: false,
         }
     }
@@ -84,6 +88,12 @@ impl Story {
     /// session too. Holds until the next [`Story::finish`].
     pub fn begin_unasked(&mut self) {
         self.asked = false;
+    }
+
+    /// What comes is a compaction that was ordered here: who ordered it tells its numbers. Holds until
+    /// the next [`Story::finish`].
+    pub fn begin_compaction(&mut self) {
+        self.compacting = true;
     }
 
     /// Whether anything of the turn is in the session's part of the story already.
@@ -154,6 +164,7 @@ impl Story {
             }
             Fact::Usage { message, usage } => self.ledger.usage(&message, usage),
             Fact::ToolResult { id, output, is_error, facts, denied } => {
+                let facts = facts.or(denied.map(|_| ToolFacts::Denied));
                 let Some(name) = self.ledger.result(&id, &output, is_error, facts.clone()) else {
                     return;
                 };
@@ -164,7 +175,9 @@ impl Story {
             Fact::Prompt { text, source, .. } => self.prompt(text, source, sink),
             Fact::Compacted { automatic, before_tokens, after_tokens } => {
                 self.compacted = true;
-                notices::compacted(automatic, before_tokens, after_tokens, sink);
+                if automatic || !self.compacting {
+                    notices::compacted(automatic, before_tokens, after_tokens, sink);
+                }
             }
             Fact::Quota(quota) | Fact::ApiFailure { quota: Some(quota), .. } => {
                 self.notices.quota(quota, sink);
@@ -235,6 +248,7 @@ impl Story {
         self.telling = Telling::default();
         self.calls = Calls::default();
         self.asked = true;
+        self.compacting = false;
         self.compacted = false;
         turn
     }

@@ -48,7 +48,7 @@ pub struct Outcome {
     /// `error_during_execution`, also after an interrupt.
     pub broken: bool,
     /// An `ApiFailure` when it ended with one.
-    pub failure: Option<Fact>,
+    pub failure: Option<Box<Fact>>,
 }
 
 /// Reads the lines of one process.
@@ -284,7 +284,7 @@ impl Decoder {
             if let Fact::ApiFailure { status: missing @ None, .. } = &mut failure {
                 *missing = answered;
             }
-            failure
+            Box::new(failure)
         });
         self.inputs.clear();
         Outcome { text: said, broken, failure }

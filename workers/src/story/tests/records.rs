@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use claw_runtime::api::StopReason;
-use claw_runtime::session::{ContentBlock, PartialReason};
+use claw_runtime::session::{ContentBlock, ConversationMessage, PartialReason};
 
 use super::support::{Notebook, answer, completed, outline, story, told};
 use crate::fact::{AgentEnd, DeniedBy, Fact, FailureKind, PromptSource, Quota};
@@ -42,6 +42,10 @@ fn lines(display: &str, text: &str) -> Fact {
 
 fn delta(message: &str, text: &str) -> Fact {
     Fact::TextDelta { message: message.to_owned(), block: 0, text: text.to_owned() }
+}
+
+fn texts(messages: &[ConversationMessage]) -> Vec<String> {
+    messages.iter().map(ConversationMessage::text).collect()
 }
 
 fn prompt(text: &str, source: PromptSource) -> Fact {
@@ -137,7 +141,7 @@ fn only_words_for_the_model_become_user_messages() {
         ]
     };
     let (_, messages) = told(facts(), &completed());
-    assert_eq!(messages.iter().map(|m| m.text()).collect::<Vec<_>>(), ["steered"]);
+    assert_eq!(texts(&messages), ["steered"]);
 
     let (book, mut story) = (Notebook::default(), story());
     story.begin_unasked();
@@ -145,7 +149,7 @@ fn only_words_for_the_model_become_user_messages() {
         story.tell(fact, &book);
     }
     let messages = story.finish(&completed(), &book).messages;
-    assert_eq!(messages.iter().map(|m| m.text()).collect::<Vec<_>>(), ["mine", "steered"]);
+    assert_eq!(texts(&messages), ["mine", "steered"]);
 }
 
 #[test]

@@ -165,7 +165,7 @@ pub fn is_live(fact: &Fact) -> bool {
 pub fn outline(messages: &[ConversationMessage]) -> String {
     let mut out = String::new();
     for message in messages {
-        out += &format!("{}", message.role.as_str());
+        out += message.role.as_str();
         if let Some(partial) = message.partial {
             out += &format!(" ({})", partial.as_str());
         }
