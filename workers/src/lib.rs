@@ -17,6 +17,7 @@ mod story;
 pub mod stream;
 pub mod tap;
 mod timings;
+pub mod transcript;
 mod worker;
 
 pub use config::{Transport, WindowSize, WorkerConfig};
