@@ -135,7 +135,8 @@ impl Machine {
             }
             let due =
                 turn.ending.as_ref().is_some_and(|ending| turn.is_done() || ending.until <= now);
-            if turn.owner == Owner::Unasked && !turn.began_told {
+            // Whose it is, is certain with its record: a hook may have been of a prompt in the queue.
+            if turn.owner == Owner::Unasked && !turn.began_told && (turn.is_read() || due) {
                 turn.began_told = true;
                 let text = turn.text.clone();
                 self.tell(WorkerEvent::UnaskedBegan { text });

@@ -66,6 +66,8 @@ pub struct Machine {
     /// The dialog that was told already.
     dialog_told: Option<String>,
     last_sign: Option<Instant>,
+    /// The time of what was seen last: whatever was due by then has had its chance.
+    seen_at: Option<Instant>,
     /// Live facts of a turn that has to wait until the one before it was told as ended.
     held: Vec<(Fact, Option<String>)>,
     /// Questions to the screen and the transcript, counted, so that an old answer is known as one.
@@ -102,6 +104,7 @@ impl Machine {
             permissions: 0,
             dialog_told: None,
             last_sign: None,
+            seen_at: None,
             held: Vec::new(),
             asked: Asked::default(),
             steps: Vec::new(),
@@ -114,6 +117,7 @@ impl Machine {
             self.refuse_after_end(&seen);
             return std::mem::take(&mut self.steps);
         }
+        self.seen_at = Some(now);
         self.count_signs(now, &seen);
         match seen {
             Seen::Submit { ticket, text } => self.submit(now, ticket, &text),
@@ -134,7 +138,14 @@ impl Machine {
             Seen::CaughtUp => self.asked.transcript_seen += 1,
             Seen::Exited { status, screen } => self.exited(now, status, screen),
         }
-        self.go_on(now);
+        // One thing that follows may be what another waited for.
+        loop {
+            let before = self.steps.len();
+            self.go_on(now);
+            if self.steps.len() == before {
+                break;
+            }
+        }
         std::mem::take(&mut self.steps)
     }
 
@@ -164,10 +175,12 @@ impl Machine {
         .into_iter()
         .chain(turns)
         .flatten()
+        // What is over waits for something else by now.
+        .filter(|at| self.seen_at.is_none_or(|seen_at| *at > seen_at))
         .min()
     }
 
-    /// Everything that follows from the state and the time, until nothing follows any more.
+    /// What follows from the state and the time. Does nothing when it is repeated at the same time.
     fn go_on(&mut self, now: Instant) {
         self.go_on_starting(now);
         self.go_on_interrupting(now);
@@ -175,8 +188,6 @@ impl Machine {
         self.go_on_steering(now);
         self.cancel_resume(now);
         self.go_on_typing(now);
-        // A steer that was answered just now may have been what an end waited for.
-        self.tell_ends(now);
         self.flush_held();
         self.go_on_leaving(now);
         if self.inactive_at().is_some_and(|at| at <= now) {
@@ -281,10 +292,13 @@ impl Machine {
     fn flush_held(&mut self) {
         let mut kept = Vec::new();
         for (fact, prompt_id) in std::mem::take(&mut self.held) {
-            let front = self.ledger.iter().next().map(|turn| (turn.key, turn.owner));
+            let front =
+                self.ledger.iter().next().map(|turn| (turn.key, turn.owner, turn.began_told));
             let known = self.ledger.known(prompt_id.as_deref());
             match (front, known) {
-                (Some((key, owner)), Known::Turn(of)) if of == key && owner != Owner::Open => {
+                (Some((key, owner, began)), Known::Turn(of))
+                    if of == key && (owner == Owner::Ours || began) =>
+                {
                     if let Some(turn) = self.ledger.get(key) {
                         turn.output |= shows_output(&fact);
                     }

@@ -9,6 +9,7 @@ use super::typing::Kind;
 use super::{By, Machine, Owner, Phase};
 use crate::event::{TurnEnd, WorkerEvent};
 use crate::fact::{Fact, FailureKind, PromptSource};
+use crate::prompt::receipt_matches;
 
 impl Machine {
     pub(super) fn record(&mut self, now: Instant, fact: Fact) {
@@ -113,41 +114,39 @@ impl Machine {
                     self.ledger.pass(id);
                 }
             }
+            // Taken into the turn that runs; its leaving the queue is told by a record of its own.
             Known::New
-                if source == PromptSource::Queued && prompt_id.is_none() && self.absorbs() =>
-            {
-                self.removed(Some(text), true);
-            }
+                if way == Way::Queue
+                    && prompt_id.is_none()
+                    && self.ledger.reading_open().is_some() => {}
             Known::New => self.new_prompt_read(now, prompt_id, text, way),
         }
     }
 
-    /// Whether the turn that is being read has not ended in the transcript.
-    fn absorbs(&mut self) -> bool {
-        self.ledger.reading_open().is_some()
-    }
-
     fn own_prompt_read(&mut self, now: Instant, key: u64, text: &str, way: Way) {
-        let Some(turn) = self.ledger.get(key) else { return };
-        if turn.is_read() {
-            // A second prompt under the same id was taken into the turn.
-            self.removed(Some(text), true);
-            return;
-        }
+        // A second prompt under the same id was taken into the turn.
+        let Some(turn) = self.ledger.get(key).filter(|turn| !turn.is_read()) else { return };
         turn.way = way;
-        let (ids, open) = (turn.ids.clone(), turn.owner == Owner::Open);
-        if open {
-            turn.hooked = false;
-            text.clone_into(&mut turn.text);
-            let owner = self.owner_of(ids.first().map(String::as_str), text, now);
-            if let Some(turn) = self.ledger.get(key) {
-                turn.owner = owner;
+        // A prompt out of the queue may have no hook of its own: the one that came with this id was of
+        // a prompt that waits behind it.
+        let foreign_hook =
+            way == Way::Queue && turn.owner != Owner::Open && !receipt_matches(text, &turn.text);
+        if foreign_hook || turn.owner == Owner::Open {
+            let (id, hooked) =
+                (turn.ids.first().cloned(), std::mem::replace(&mut turn.text, text.to_owned()));
+            let was_ours = std::mem::replace(&mut turn.owner, Owner::Unasked) == Owner::Ours;
+            turn.hooked = foreign_hook;
+            if was_ours {
+                self.steering.push(hooked, true, By::Hook);
+            }
+            if self.owner_of(id.as_deref(), text, now) == Owner::Ours {
+                self.adopt(key);
             }
         }
         if way == Way::Queue
             && let Some(before) = self.shared_turn()
         {
-            self.ledger.merge(before, key);
+            self.merge(before, key);
         } else {
             self.ledger.reach(key, now);
         }
@@ -166,12 +165,21 @@ impl Machine {
         let id = prompt_id.map(str::to_owned);
         let key = self.ledger.begin_read(id, owner, text.to_owned());
         if let Some(before) = before {
-            self.ledger.merge(before, key);
+            self.merge(before, key);
             return;
         }
         self.ledger.reach(key, now);
         if let Some(turn) = self.ledger.get(key) {
             turn.way = way;
+        }
+    }
+
+    /// One turn answers both prompts. It is ours when one of them is.
+    fn merge(&mut self, into: u64, from: u64) {
+        let ours = self.ledger.get(from).is_some_and(|turn| turn.owner == Owner::Ours);
+        self.ledger.merge(into, from);
+        if ours {
+            self.adopt(into);
         }
     }
 

@@ -9,6 +9,7 @@ use super::typing::{Entry, Kind, Stage};
 use super::{Machine, Owner, Phase};
 use crate::error::WorkerError;
 use crate::event::{SteerError, TurnEnd, WorkerEvent};
+use crate::fact::{Fact, FailureKind};
 use crate::prompt::receipt_matches;
 
 /// Where a word about the queue came from. Each says everything once.
@@ -43,11 +44,13 @@ pub(super) struct Steering {
     acknowledging: Vec<Acknowledging>,
     /// Texts that were written and never acknowledged, in this turn.
     uncertain: Vec<String>,
+    /// When a queued prompt of its own has to have begun.
+    begins_by: Option<Instant>,
 }
 
 impl Steering {
     pub fn deadline(&self) -> Option<Instant> {
-        self.acknowledging.iter().map(|waiting| waiting.until).min()
+        self.acknowledging.iter().map(|waiting| waiting.until).chain(self.begins_by).min()
     }
 
     pub fn has_own(&self) -> bool {
@@ -93,7 +96,7 @@ impl Steering {
         Some(self.uncertain.remove(place))
     }
 
-    fn push(&mut self, text: String, submission: bool, by: By) {
+    pub fn push(&mut self, text: String, submission: bool, by: By) {
         self.own.push(Own { text, submission, hooked: by == By::Hook, recorded: by == By::Record });
     }
 
@@ -167,6 +170,7 @@ impl Machine {
         for ticket in sure {
             self.steps.push(Step::SteerAnswered { ticket, result: Ok(()) });
         }
+        self.go_on_submission(now);
     }
 
     /// What is being typed, if this is the text of it as the CLI took it.
@@ -231,18 +235,63 @@ impl Machine {
 
     /// A prompt left the queue without a turn of its own.
     pub(super) fn removed(&mut self, content: Option<&str>, absorbed: bool) {
+        if content.is_none() && !absorbed {
+            // Older versions do not say what left the queue nor why; an absorbed one is told again.
+            return;
+        }
         let Some(own) = self.steering.take(content) else { return };
         if !own.submission {
             return;
         }
         if absorbed {
             // The turn that runs answers our prompt now.
-            if let Some(turn) = self.ledger.reading_open() {
-                turn.owner = Owner::Ours;
+            if let Some(key) = self.ledger.reading_open().map(|turn| turn.key) {
+                self.adopt(key);
             }
         } else {
             self.keyboard.leave(&own.text);
             self.tell(WorkerEvent::TurnEnded { end: TurnEnd::Withdrawn, unasked: false });
+        }
+    }
+
+    /// A turn that nobody asked for answers a prompt of ours as well: what was told of it so far ends,
+    /// and the rest is ours.
+    pub(super) fn adopt(&mut self, key: u64) {
+        let Some(turn) = self.ledger.get(key).filter(|turn| turn.owner != Owner::Ours) else {
+            return;
+        };
+        turn.owner = Owner::Ours;
+        if std::mem::take(&mut turn.began_told) {
+            let last_message = turn.last_text().map(str::to_owned);
+            self.tell(WorkerEvent::TurnEnded {
+                end: TurnEnd::Completed { last_message },
+                unasked: true,
+            });
+        }
+    }
+
+    /// A prompt of ours was queued, and nothing runs any more: it has to begin soon.
+    fn go_on_submission(&mut self, now: Instant) {
+        if !self.steering.has_submission() || !self.ledger.is_empty() {
+            self.steering.begins_by = None;
+            return;
+        }
+        let by = *self.steering.begins_by.get_or_insert(now + self.timings.receipt);
+        if by <= now {
+            self.steering.own.retain(|own| !own.submission);
+            self.steering.begins_by = None;
+            let text = "Claude Code put the prompt into its queue and did not begin it; look at it with /worker";
+            let failure = Fact::ApiFailure {
+                kind: FailureKind::Unknown("queued".to_owned()),
+                status: None,
+                text: text.to_owned(),
+                details: None,
+                quota: None,
+            };
+            self.tell(WorkerEvent::TurnEnded {
+                end: TurnEnd::Failed(Box::new(failure)),
+                unasked: false,
+            });
         }
     }
 

@@ -313,9 +313,6 @@ impl Ledger {
         if let Some(turn) = self.get(into) {
             turn.ids.extend(part.ids);
             turn.output |= part.output;
-            if part.owner == Owner::Ours {
-                turn.owner = Owner::Ours;
-            }
             if turn.ending.is_none() {
                 turn.ending = part.ending;
             }

@@ -44,7 +44,10 @@ pub struct Rig {
 
 impl Rig {
     pub fn new() -> Self {
-        let timings = Timings::default();
+        Self::with(Timings::default())
+    }
+
+    pub fn with(timings: Timings) -> Self {
         let now = Instant::now();
         Self {
             machine: Machine::new(timings.clone(), SESSION.to_owned(), "2.1.332".to_owned()),

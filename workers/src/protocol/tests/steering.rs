@@ -193,9 +193,10 @@ fn a_steer_that_is_absorbed_stays_in_the_turn_and_one_end_is_told() {
         text: "x".to_owned(),
         source: crate::fact::PromptSource::Queued,
     };
+    let unsaid = Fact::Removed { content: None, absorbed: false };
     for facts in [
         vec![absorbed("x"), tool_result("t1"), attachment.clone()],
-        vec![tool_result("t1"), attachment],
+        vec![unsaid, tool_result("t1"), absorbed("x"), attachment],
     ] {
         let mut rig = Rig::running("go");
         rig.record(uses_tool("t1"));
@@ -207,7 +208,7 @@ fn a_steer_that_is_absorbed_stays_in_the_turn_and_one_end_is_told() {
         rig.record(says("both"));
         rig.hook(stop("p1", "both"));
         rig.record(duration());
-        assert_eq!(rig.ends(), ["end completed both"]);
+        assert_eq!(rig.ends(), ["end completed both"], "{:?}", rig.did());
         rig.pass(ms(60_000));
         assert_eq!(rig.ends().len(), 1);
         assert!(rig.facts.iter().all(|(_, unasked)| !unasked));

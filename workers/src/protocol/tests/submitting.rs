@@ -1,5 +1,6 @@
 use super::super::{HookSeen, Seen};
 use super::rig::*;
+use crate::fact::Fact;
 
 fn wrote(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
@@ -219,11 +220,43 @@ fn a_prompt_that_is_absorbed_by_a_turn_is_answered_by_that_turn() {
     rig.record(notification("n1", "<task-notification>"));
     rig.submit("hello");
     rig.record(enqueued("hello"));
+    rig.record(says("noted"));
+    // What was told as a turn of its own ends as one.
     rig.record(absorbed("hello"));
     rig.record(says("both"));
     rig.hook(stop("n1", "both"));
     rig.record(duration());
-    assert_eq!(rig.ends(), ["end completed both"]);
+    assert_eq!(rig.ends(), ["end unasked completed noted", "end completed both"]);
+    let facts: Vec<bool> = rig.facts.iter().map(|(_, unasked)| *unasked).collect();
+    assert_eq!(facts, [true, true, true, false, false, false]);
+}
+
+#[test]
+fn a_queued_prompt_that_never_begins_ends_as_failed_and_one_that_a_person_takes_out_as_withdrawn() {
+    let queued = || {
+        let mut rig = Rig::ready();
+        rig.hook(submitted("n1", "<task-notification>"));
+        rig.record(notification("n1", "<task-notification>"));
+        rig.submit("hello");
+        rig.record(enqueued("hello"));
+        rig
+    };
+    let mut rig = queued();
+    rig.record(duration());
+    rig.pass(ms(15_000));
+    assert!(rig.ends()[1].contains("did not begin it"), "{:?}", rig.ends());
+    let mut rig = queued();
+    rig.record(Fact::Removed { content: Some("hello".to_owned()), absorbed: false });
+    rig.record(duration());
+    rig.pass(ms(60_000));
+    assert_eq!(rig.ends(), ["end Withdrawn", "end unasked completed nothing"]);
+    // An older version does not say which one left the queue.
+    let mut rig = queued();
+    rig.record(Fact::Removed { content: None, absorbed: false });
+    rig.record(absorbed("hello"));
+    rig.record(says("both"));
+    rig.record(duration());
+    assert_eq!(rig.ends().last().map(String::as_str), Some("end completed both"));
 }
 
 #[test]

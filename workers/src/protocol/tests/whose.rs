@@ -59,11 +59,10 @@ fn the_next_turn_waits_until_the_records_of_ours_are_told() {
     assert_eq!(rig.told(), Vec::<String>::new());
     rig.record(says("answer"));
     rig.record(duration());
-    let unasked = format!("unasked {NOTE}");
-    assert_eq!(
-        rig.told(),
-        ["says answer", "TurnDuration", "end completed answer", &unasked, "unasked delta next"]
-    );
+    assert_eq!(rig.told(), ["says answer", "TurnDuration", "end completed answer"]);
+    rig.record(notification("n1", NOTE));
+    let (unasked, prompt) = (format!("unasked {NOTE}"), format!("unasked prompt {NOTE}"));
+    assert_eq!(rig.told()[3..], [unasked.as_str(), &prompt, "unasked delta next"]);
 }
 
 #[test]
@@ -226,4 +225,23 @@ fn a_person_who_types_a_prompt_of_their_own_gets_a_turn_of_their_own() {
     rig.record(duration());
     assert_eq!(rig.told()[0], "unasked their words");
     assert_eq!(rig.ends(), ["end unasked completed yes"]);
+}
+
+#[test]
+fn a_notification_that_is_absorbed_starts_no_turn_and_ends_none() {
+    let mut rig = Rig::running("go");
+    rig.record(uses_tool("t1"));
+    rig.record(enqueued(NOTE));
+    rig.record(absorbed(NOTE));
+    rig.record(tool_result("t1"));
+    rig.record(Fact::Prompt {
+        prompt_id: None,
+        text: NOTE.to_owned(),
+        source: PromptSource::Notification,
+    });
+    rig.record(says("both"));
+    rig.hook(stop("p1", "both"));
+    rig.record(duration());
+    assert_eq!(rig.ends(), ["end completed both"]);
+    assert!(rig.facts.iter().all(|(_, unasked)| !unasked));
 }
