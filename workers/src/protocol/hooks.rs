@@ -82,16 +82,10 @@ impl Machine {
                 let owner = self.owner_of(prompt_id.as_deref(), text, now);
                 self.ledger.begin(prompt_id, owner, text.to_owned());
             }
-            Known::Turn(key) => {
-                let own = self.ledger.get(key).filter(|turn| !turn.hooked && turn.text == text);
-                match own {
-                    // The transcript was faster.
-                    Some(turn) => turn.hooked = true,
-                    // A prompt that is queued during a turn comes with that turn's id.
-                    None => self.enqueued(now, text, By::Hook),
-                }
-            }
-            Known::Finished => self.enqueued(now, text, By::Hook),
+            // The transcript was faster.
+            _ if self.ledger.is_own_hook(prompt_id.as_deref(), text) => {}
+            // A prompt that is queued during a turn comes with that turn's id.
+            Known::Turn(_) | Known::Finished => self.enqueued(now, text, By::Hook),
         }
     }
 

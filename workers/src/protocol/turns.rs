@@ -11,6 +11,7 @@ use claw_runtime::session::ContentBlock;
 
 use crate::event::TurnEnd;
 use crate::fact::Fact;
+use crate::prompt::receipt_matches;
 
 /// So many turns that are over are remembered, for evidence that comes late.
 const FINISHED: usize = 64;
@@ -167,10 +168,26 @@ pub(super) enum Known {
     New,
 }
 
+/// What is kept of a turn that was told as ended.
+#[derive(Debug)]
+struct Finished {
+    key: u64,
+    ids: Vec<String>,
+    owner: Owner,
+    /// Its prompt, as long as the hook of it has not come.
+    unhooked: Option<String>,
+}
+
+impl Finished {
+    fn has(&self, id: &str) -> bool {
+        self.ids.iter().any(|known| known == id)
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Ledger {
     turns: VecDeque<Turn>,
-    finished: VecDeque<(u64, Vec<String>, Owner)>,
+    finished: VecDeque<Finished>,
     at: At,
     next: u64,
 }
@@ -225,8 +242,7 @@ impl Ledger {
         if let Some(turn) = self.turns.iter().find(|turn| turn.has(id)) {
             return Known::Turn(turn.key);
         }
-        let finished = self.finished.iter().any(|(_, ids, _)| ids.iter().any(|known| known == id));
-        if finished { Known::Finished } else { Known::New }
+        if self.finished.iter().any(|turn| turn.has(id)) { Known::Finished } else { Known::New }
     }
 
     pub fn get(&mut self, key: u64) -> Option<&mut Turn> {
@@ -267,9 +283,8 @@ impl Ledger {
 
     /// The transcript has come to a prompt of a turn that is over already, or to one that starts none.
     pub fn pass(&mut self, id: &str) {
-        self.at = match self.finished.iter().find(|(_, ids, _)| ids.iter().any(|known| known == id))
-        {
-            Some((key, ..)) => At::Turn(*key),
+        self.at = match self.finished.iter().find(|turn| turn.has(id)) {
+            Some(turn) => At::Turn(turn.key),
             None => At::Before(id.to_owned()),
         };
     }
@@ -283,7 +298,7 @@ impl Ledger {
                     return Reading::Turn(key);
                 }
                 let owner =
-                    self.finished.iter().find(|(of, ..)| *of == key).map(|(_, _, owner)| *owner);
+                    self.finished.iter().find(|turn| turn.key == key).map(|turn| turn.owner);
                 Reading::Late(owner.unwrap_or(Owner::Unasked))
             }
             At::Before(id) if starts => {
@@ -295,6 +310,19 @@ impl Ledger {
             },
             At::Before(_) | At::Nowhere => Reading::None,
         }
+    }
+
+    /// Whether this is the hook of the turn's own prompt, which the transcript was faster to tell. It
+    /// comes once.
+    pub fn is_own_hook(&mut self, id: Option<&str>, text: &str) -> bool {
+        let Some(id) = id else { return false };
+        if let Some(turn) = self.turns.iter_mut().find(|turn| turn.has(id)) {
+            let own = !turn.hooked && receipt_matches(&turn.text, text);
+            turn.hooked |= own;
+            return own;
+        }
+        let turn = self.finished.iter_mut().find(|turn| turn.has(id));
+        turn.is_some_and(|turn| turn.unhooked.take_if(|own| receipt_matches(own, text)).is_some())
     }
 
     /// The turn that the transcript stands in and that is not over in it.
@@ -340,7 +368,13 @@ impl Ledger {
         if self.finished.len() == FINISHED {
             self.finished.pop_front();
         }
-        self.finished.push_back((turn.key, turn.ids.clone(), turn.owner));
+        let unhooked = (!turn.hooked).then(|| turn.text.clone());
+        self.finished.push_back(Finished {
+            key: turn.key,
+            ids: turn.ids.clone(),
+            owner: turn.owner,
+            unhooked,
+        });
         Some(turn)
     }
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::super::{HookSeen, Seen};
 use super::rig::*;
-use crate::fact::{Fact, FailureKind};
+use crate::fact::{Fact, FailureKind, PromptSource};
 use crate::timings::Timings;
 
 /// What a CLI would do with the keys, and what it would tell.
@@ -20,6 +20,7 @@ struct Cli {
     records: VecDeque<Fact>,
     turns: usize,
     crs: usize,
+    absorbed: usize,
     /// 2.1.332 fires the hook of a queued prompt at once.
     hooks_the_queue: bool,
 }
@@ -85,6 +86,24 @@ impl Cli {
         self.running = Some(Running { id, asker });
     }
 
+    /// A tool call has ended: what is queued goes into the turn, when it is ours like the turn.
+    fn absorb(&mut self) {
+        let ours = |asker: &Asker| matches!(asker, Asker::Us(_));
+        let running = self.running.as_ref().is_some_and(|running| ours(&running.asker));
+        if running
+            && self.queue.front().is_some_and(|(_, asker)| ours(asker))
+            && let Some((text, _)) = self.queue.pop_front()
+        {
+            self.absorbed += 1;
+            self.records.push_back(absorbed(&text));
+            self.records.push_back(Fact::Prompt {
+                prompt_id: None,
+                text,
+                source: PromptSource::Queued,
+            });
+        }
+    }
+
     fn notify(&mut self, n: usize) {
         // It holds the words of our prompts, and means none of them.
         self.take(
@@ -125,6 +144,7 @@ struct World {
     seen: usize,
     submits: usize,
     notes: usize,
+    steers: u64,
 }
 
 impl World {
@@ -134,7 +154,14 @@ impl World {
         rig.see(Seen::Spawned);
         rig.hook(start(SESSION));
         rig.did.clear();
-        Self { rig, cli: Cli { hooks_the_queue, ..Cli::default() }, seen: 0, submits: 0, notes: 0 }
+        Self {
+            rig,
+            cli: Cli { hooks_the_queue, ..Cli::default() },
+            seen: 0,
+            submits: 0,
+            notes: 0,
+            steers: 0,
+        }
     }
 
     /// Hands the keys of the machine to the CLI.
@@ -169,6 +196,32 @@ impl World {
             _ => {}
         }
         self.carry_keys();
+    }
+
+    /// Like `act`, with words into the running turn, where turns of ours end well.
+    fn act_and_steer(&mut self, action: u8, way: u8) {
+        match action % 11 {
+            6 => self.cli.end(0),
+            8 | 9 if self.steers < 8 => {
+                self.steers += 1;
+                let text = format!("steer {}", self.steers);
+                self.rig.see(Seen::Steer { ticket: self.steers, text });
+            }
+            10 => self.cli.absorb(),
+            other => self.act(other, way),
+        }
+        self.carry_keys();
+    }
+
+    fn steered(&self) -> Vec<(u64, bool)> {
+        let steered = |did| {
+            if let Did::Steered(ticket, result) = did {
+                Some((ticket, result.is_ok()))
+            } else {
+                None
+            }
+        };
+        self.rig.did().into_iter().filter_map(steered).collect()
     }
 
     fn deliver_hook(&mut self) {
@@ -230,6 +283,36 @@ proptest! {
         prop_assert_eq!(began, world.notes, "{:?}", told);
         let delivered = told.iter().filter(|told| told.starts_with("delivered")).count();
         prop_assert_eq!(delivered, world.submits, "{:?}", told);
+        for told in &told {
+            prop_assert!(!told.starts_with("says noted") && !told.starts_with("unasked says reply"), "{}", told);
+        }
+    }
+
+    /// Words into running turns are answered once each, are handed over once each, and never part a
+    /// prompt from its reply.
+    #[test]
+    fn steering_never_parts_a_prompt_from_its_reply(
+        actions in prop::collection::vec((any::<u8>(), any::<u8>()), 0..120),
+        hooks_the_queue in any::<bool>(),
+    ) {
+        let mut world = World::new(hooks_the_queue);
+        for (action, way) in actions {
+            world.act_and_steer(action, way);
+        }
+        world.drain();
+        let told = world.rig.told();
+        let replies: Vec<String> = (1..=world.submits).map(|n| format!("end completed reply {n}")).collect();
+        prop_assert_eq!(world.our_ends(), replies, "{:?}", world.rig.did());
+        let steered = world.steered();
+        let mut tickets: Vec<u64> = steered.iter().map(|(ticket, _)| *ticket).collect();
+        tickets.sort_unstable();
+        prop_assert_eq!(tickets, (1..=world.steers).collect::<Vec<_>>(), "{:?}", world.rig.did());
+        // Said to be taken exactly when it was handed over.
+        let taken = steered.iter().filter(|(_, taken)| *taken).count();
+        prop_assert_eq!(world.cli.crs, world.submits + taken, "{:?}", world.rig.did());
+        prop_assert_eq!(world.cli.turns + world.cli.absorbed, world.submits + world.notes + taken);
+        let unasked = told.iter().filter(|told| told.starts_with("end unasked")).count();
+        prop_assert_eq!(unasked, world.notes, "{:?}", told);
         for told in &told {
             prop_assert!(!told.starts_with("says noted") && !told.starts_with("unasked says reply"), "{}", told);
         }
