@@ -4,5 +4,6 @@
 
 mod cli;
 mod live_text;
+mod prompts;
 mod stream_json;
 mod terminal;

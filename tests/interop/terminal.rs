@@ -75,6 +75,11 @@ impl Terminal {
         }
     }
 
+    /// Waits until something more was drawn.
+    pub async fn change(&mut self) {
+        self.changed.changed().await.expect("the CLI lives");
+    }
+
     pub async fn until_shows(&mut self, text: &str) {
         self.until(text, |screen| screen.contains(text).then_some(())).await;
     }
@@ -88,13 +93,6 @@ impl Terminal {
         self.write(format!("\x1b[200~{prompt}\x1b[201~").as_bytes());
         self.until_shows(prompt).await;
         self.write(b"\r");
-    }
-
-    /// Waits for its end and gives the exit status.
-    pub async fn ended(&mut self) -> u32 {
-        let whole = async { while self.changed.changed().await.is_ok() {} };
-        tokio::time::timeout(PATIENCE, whole).await.expect("the CLI ends");
-        self.child.wait().expect("a status").exit_code()
     }
 }
 
@@ -115,4 +113,13 @@ impl Drop for Terminal {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The input box: a mark between two rules.
+pub fn at_input_box(screen: &str) -> Option<()> {
+    let lines: Vec<&str> = screen.lines().collect();
+    let boxed = |three: &[&str]| {
+        three[0].starts_with("──") && three[1].starts_with('❯') && three[2].starts_with("──")
+    };
+    lines.windows(3).any(boxed).then_some(())
 }
