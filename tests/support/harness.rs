@@ -28,10 +28,22 @@ use crate::screen::{Modes, Screen};
 /// The program under test, built once. `CLAW_TEST_BINARY` names another one.
 pub fn claw_binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(|| {
-        if let Some(path) = std::env::var_os("CLAW_TEST_BINARY") {
-            return path.into();
-        }
+    BINARY.get_or_init(|| match std::env::var_os("CLAW_TEST_BINARY") {
+        Some(path) => path.into(),
+        None => built().join("claw"),
+    })
+}
+
+/// The stand-in for the Claude Code CLI, built once.
+pub fn fake_claude_binary() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| built().join("fake-claude"))
+}
+
+/// The folder with all programs of the workspace, built once.
+fn built() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
         // <target>/<profile>/deps/<this test>
         let test = std::env::current_exe().expect("the test knows its own file");
         let profile = test.parent().and_then(Path::parent).expect("a test lies in deps/");
@@ -39,7 +51,8 @@ pub fn claw_binary() -> &'static Path {
         let mut build = Command::new(env!("CARGO"));
         // The whole workspace, so that the features are those of `cargo test --workspace` and
         // nothing is compiled twice.
-        build.args(["build", "--quiet", "--workspace", "--bin", "claw", "--target-dir"]);
+        let programs = ["--bin", "claw", "--bin", "fake-claude"];
+        build.args(["build", "--quiet", "--workspace"]).args(programs).arg("--target-dir");
         build.arg(target).current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
         // What cargo tells this test about its package must not reach the build: build scripts
         // that look at it would run again each time.
@@ -53,7 +66,7 @@ pub fn claw_binary() -> &'static Path {
             build.arg("--release");
         }
         assert!(build.status().expect("cargo runs").success(), "building claw failed");
-        profile.join("claw")
+        profile.to_owned()
     })
 }
 
@@ -75,8 +88,13 @@ impl Default for Harness {
 impl Harness {
     /// `claw tui` on 120 columns and 40 rows, in an empty workspace and an empty home.
     pub fn new() -> Self {
+        Self { arguments: vec!["tui".to_owned()], ..Self::without_arguments() }
+    }
+
+    /// The same surroundings, for a program that is no `claw tui`.
+    pub fn without_arguments() -> Self {
         Self {
-            arguments: vec!["tui".to_owned()],
+            arguments: Vec::new(),
             environment: vec![("TERM".to_owned(), "xterm-256color".to_owned())],
             size: (120, 40),
             home: Arc::new(tempfile::tempdir().expect("a temporary home")),
@@ -167,7 +185,14 @@ impl Harness {
 
     /// The same, with shell commands that run when the shell has the terminal again.
     pub fn start_and_then(self, afterwards: &str) -> Running {
-        let mut job = format!("'{}'", claw_binary().display());
+        let running = self.start_program(claw_binary(), afterwards);
+        running.wait_until("the first frame", |seen| seen.screen.modes.has(1049));
+        running
+    }
+
+    /// Another program with the arguments of this harness, as the job of a shell. Waits for nothing.
+    pub fn start_program(self, program: &Path, afterwards: &str) -> Running {
+        let mut job = format!("'{}'", program.display());
         for argument in &self.arguments {
             let _ = write!(job, " '{argument}'");
         }
@@ -175,9 +200,7 @@ impl Harness {
         let script = format!("set -m; {job}; echo \"[back $?]\"; {afterwards}; read -r _");
         let mut command = CommandBuilder::new("bash");
         command.args(["--norc", "--noprofile", "-c", &script]);
-        let running = self.spawn(command);
-        running.wait_until("the first frame", |seen| seen.screen.modes.has(1049));
-        running
+        self.spawn(command)
     }
 
     fn spawn(self, mut command: CommandBuilder) -> Running {

@@ -1,6 +1,8 @@
 //! What end-to-end tests share: stand-ins for the outside world, and nothing that ships.
 
+pub mod claude;
 pub mod harness;
+pub mod hook_log;
 pub mod mock_api;
 pub mod screen;
 pub mod story;
