@@ -50,7 +50,7 @@ impl Exit {
 
 /// Something in front of the input box.
 pub enum Overlay {
-    Question(Dialog, Question, oneshot::Sender<Answer>),
+    Question(Dialog, Box<Question>, oneshot::Sender<Answer>),
     /// Esc or an entry closes it, and that is all.
     Plain(Dialog),
 }
@@ -293,7 +293,7 @@ impl App {
             AppEvent::Live(text) => self.screen.live = text,
             AppEvent::Ask(question, reply) => {
                 let dialog = question_dialog(self.session.version, &question);
-                self.dialog = Some(Overlay::Question(dialog, question, reply));
+                self.dialog = Some(Overlay::Question(dialog, Box::new(question), reply));
             }
             AppEvent::Asked => {
                 let over = matches!(&self.dialog,

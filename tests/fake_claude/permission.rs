@@ -26,7 +26,7 @@ pub fn must_ask(session: &Session, tool: &str, input: &Value) -> bool {
     match tool {
         "Bash" => {
             let command = input["command"].as_str().unwrap_or_default();
-            !is_harmless(command) && !(edits && makes_files(command))
+            !(is_harmless(command) || edits && makes_files(command))
         }
         "Write" | "Edit" => !edits,
         _ => false,
