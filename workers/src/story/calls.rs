@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use claw_runtime::tools::{ToolFacts, ToolOutcome};
 use claw_runtime::{StreamSink, TuiEvent};
+use serde_json::Value;
 
 use crate::fact::DeniedBy;
 
@@ -11,6 +12,8 @@ use crate::fact::DeniedBy;
 #[derive(Default)]
 pub(super) struct Calls {
     calls: Vec<Call>,
+    /// Sub-agents whose start was told: the call says it, and its receipt says it again.
+    spawned: Vec<String>,
 }
 
 #[derive(Default)]
@@ -159,15 +162,25 @@ impl Calls {
 
     /// A sub-agent was launched: shown at its call where there is one.
     pub fn agent_spawned(
-        &self,
+        &mut self,
         id: Option<&str>,
         kind: Option<&str>,
         background: bool,
         agent: &str,
         sink: &dyn StreamSink,
     ) {
+        let key = id.unwrap_or(agent);
+        if self.spawned.iter().any(|known| known == key) {
+            return;
+        }
+        self.spawned.push(key.to_owned());
+        let input =
+            id.and_then(|id| self.calls.iter().find(|call| call.id == id)?.input.as_deref());
+        let input: Value =
+            input.and_then(|input| serde_json::from_str(input).ok()).unwrap_or_default();
+        let kind = kind.or_else(|| input["subagent_type"].as_str()).unwrap_or(agent);
         let how = if background { "in the background" } else { "and waited for" };
-        let text = format!("sub-agent {} started {how}", kind.unwrap_or(agent));
+        let text = format!("sub-agent {kind} started {how}");
         match id.filter(|id| self.is_open(id)) {
             Some(id) => sink.emit(TuiEvent::ToolOutput { id: id.to_owned(), text: text + "\n" }),
             None => sink.emit(TuiEvent::info(text)),

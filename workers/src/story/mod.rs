@@ -160,7 +160,12 @@ impl Story {
                 if !self.ledger.block(&message, block, &content, model, usage, aborted) {
                     return;
                 }
-                self.telling.record(&message, block, &content, stop_reason, &mut self.calls, sink);
+                let reason = if aborted {
+                    Some(StopReason::Cancelled)
+                } else {
+                    stop_reason.map(telling::stop_reason_of)
+                };
+                self.telling.record(&message, block, &content, reason, &mut self.calls, sink);
             }
             Fact::Usage { message, usage } => self.ledger.usage(&message, usage),
             Fact::ToolResult { id, output, is_error, facts, denied } => {
@@ -175,6 +180,7 @@ impl Story {
             Fact::Prompt { text, source, .. } => self.prompt(text, source, sink),
             Fact::Compacted { automatic, before_tokens, after_tokens } => {
                 self.compacted = true;
+                self.telling.stop_messages(sink);
                 if automatic || !self.compacting {
                     notices::compacted(automatic, before_tokens, after_tokens, sink);
                 }

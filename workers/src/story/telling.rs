@@ -29,7 +29,7 @@ struct Spoken {
     records: usize,
     /// The end of its stream was heard.
     ended: bool,
-    stop_reason: Option<String>,
+    stop_reason: Option<StopReason>,
     /// Its end was told.
     stopped: bool,
     standing: Standing,
@@ -81,14 +81,8 @@ impl Spoken {
     }
 
     fn reason(&self) -> StopReason {
-        match self.stop_reason.as_deref() {
-            Some("end_turn") => StopReason::EndTurn,
-            Some("tool_use") => StopReason::ToolUse,
-            Some("stop_sequence") => StopReason::StopSequence,
-            Some("max_tokens") => StopReason::MaxTokens,
-            Some("refusal") => StopReason::Refusal,
-            Some("pause_turn") => StopReason::PauseTurn,
-            Some(other) => StopReason::Other(other.to_owned()),
+        match &self.stop_reason {
+            Some(reason) => reason.clone(),
             None if self.calls.is_empty() => StopReason::EndTurn,
             None => StopReason::ToolUse,
         }
@@ -103,6 +97,19 @@ impl Spoken {
         }
         let waiting = self.blocks.iter().find(|(_, block)| fits(block)).map(|(at, _)| *at);
         waiting.unwrap_or_else(|| self.blocks.keys().next_back().map_or(0, |last| last + 1))
+    }
+}
+
+/// The API's word for it.
+pub(super) fn stop_reason_of(word: String) -> StopReason {
+    match word.as_str() {
+        "end_turn" => StopReason::EndTurn,
+        "tool_use" => StopReason::ToolUse,
+        "stop_sequence" => StopReason::StopSequence,
+        "max_tokens" => StopReason::MaxTokens,
+        "refusal" => StopReason::Refusal,
+        "pause_turn" => StopReason::PauseTurn,
+        _ => StopReason::Other(word),
     }
 }
 
@@ -179,7 +186,8 @@ impl Telling {
                 if let Some(at) = self.find(&message) {
                     let spoken = &mut self.spoken[at];
                     spoken.ended = true;
-                    spoken.stop_reason = stop_reason.or(spoken.stop_reason.take());
+                    spoken.stop_reason =
+                        stop_reason.map(stop_reason_of).or(spoken.stop_reason.take());
                     self.stop_if_whole(at, sink);
                 }
             }
@@ -296,7 +304,7 @@ impl Telling {
         message: &str,
         index: Option<usize>,
         content: &ContentBlock,
-        stop_reason: Option<String>,
+        stop_reason: Option<StopReason>,
         calls: &mut Calls,
         sink: &dyn StreamSink,
     ) {
@@ -355,16 +363,18 @@ impl Telling {
         }
     }
 
-    /// What follows is not part of any message that was told.
+    /// A record of something else came: the messages before it are over. One that has no record yet
+    /// is not before it; what streams is ahead of its records.
     pub fn stop_messages(&mut self, sink: &dyn StreamSink) {
-        for spoken in &mut self.spoken {
+        for spoken in self.spoken.iter_mut().filter(|spoken| spoken.is_recorded()) {
             spoken.stop(None, sink);
         }
     }
 
-    /// Records of something later came: nothing waits for these messages any more.
+    /// The same, and nothing waits for these messages any more.
     pub fn settle(&mut self) {
-        for spoken in self.spoken.iter_mut().filter(|spoken| spoken.standing == Standing::Open) {
+        let over = |spoken: &&mut Spoken| spoken.standing == Standing::Open && spoken.is_recorded();
+        for spoken in self.spoken.iter_mut().filter(over) {
             spoken.standing = Standing::Settled;
         }
     }

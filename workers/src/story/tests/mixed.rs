@@ -2,9 +2,11 @@
 
 use std::sync::OnceLock;
 
+use claw_runtime::session::ContentBlock;
 use proptest::prelude::*;
 
 use super::support::{answer, captured, completed, is_live, told};
+use super::transcripts::{TRANSCRIPTS, recorded};
 use crate::fact::Fact;
 use crate::story::Ending;
 
@@ -30,7 +32,7 @@ fn crowded() -> Vec<Fact> {
                 let (message, text) = (message.clone(), part.to_owned());
                 facts.push(Fact::TextDelta { message, block, text });
             }
-            let content = claw_runtime::session::ContentBlock::Text { text: text.to_owned() };
+            let content = ContentBlock::Text { text: text.to_owned() };
             facts.push(Fact::BlockEnded { message: message.clone(), block });
             facts.push(Fact::Block {
                 message,
@@ -48,6 +50,66 @@ fn crowded() -> Vec<Fact> {
     facts
 }
 
+/// Records with the deltas that a tap would have seen before each.
+fn with_deltas(records: Vec<Fact>) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    let mut open: Option<(String, Option<String>)> = None;
+    for record in records {
+        if let Fact::Block { message, block, content, stop_reason, .. } = &record {
+            let block =
+                block.unwrap_or(usize::from(open.as_ref().is_some_and(|open| open.0 == *message)));
+            if open.as_ref().is_none_or(|open| open.0 != *message) {
+                close(&mut open, &mut facts);
+                open = Some((message.clone(), stop_reason.clone()));
+                facts.push(Fact::MessageBegan { message: message.clone(), model: None });
+            }
+            stream(message, block, content, &mut facts);
+        }
+        if matches!(record, Fact::ToolResult { .. } | Fact::Prompt { .. }) {
+            close(&mut open, &mut facts);
+        }
+        facts.push(record);
+    }
+    close(&mut open, &mut facts);
+    facts
+}
+
+fn close(open: &mut Option<(String, Option<String>)>, facts: &mut Vec<Fact>) {
+    if let Some((message, stop_reason)) = open.take() {
+        facts.push(Fact::MessageEnded { message, stop_reason });
+    }
+}
+
+fn stream(message: &str, block: usize, content: &ContentBlock, facts: &mut Vec<Fact>) {
+    let message = || message.to_owned();
+    let parts = |text: &str| -> Vec<String> {
+        text.chars().collect::<Vec<_>>().chunks(12).map(|part| part.iter().collect()).collect()
+    };
+    match content {
+        ContentBlock::Text { text } => {
+            facts.extend(parts(text).into_iter().map(|text| Fact::TextDelta {
+                message: message(),
+                block,
+                text,
+            }))
+        }
+        ContentBlock::Thinking { thinking, .. } => {
+            facts.push(Fact::ThinkingBegan { message: message(), block });
+            facts.extend(parts(thinking).into_iter().map(|text| Fact::ThinkingDelta {
+                message: message(),
+                block,
+                text,
+            }));
+        }
+        ContentBlock::ToolUse { id, name, .. } => {
+            let (id, name) = (id.clone(), name.clone());
+            facts.push(Fact::ToolUseBegan { message: message(), block, id, name });
+        }
+        ContentBlock::RedactedThinking { .. } | ContentBlock::ToolResult { .. } => {}
+    }
+    facts.push(Fact::BlockEnded { message: message(), block });
+}
+
 /// Live facts, records, and how the turn ended.
 type Turn = (Vec<Fact>, Vec<Fact>, Ending);
 
@@ -58,7 +120,9 @@ fn turns() -> &'static [Turn] {
 
 fn read_turns() -> Vec<Turn> {
     let turns = CAPTURES.iter().flat_map(|path| captured(path));
-    let turns = turns.chain([(crowded(), completed())]);
+    let transcripts = TRANSCRIPTS.iter().flat_map(|path| recorded(path));
+    let transcripts = transcripts.map(|(records, ending)| (with_deltas(records), ending));
+    let turns = turns.chain([(crowded(), completed())]).chain(transcripts);
     turns
         .map(|(facts, ending)| {
             let (live, records) = facts.into_iter().partition(is_live);
@@ -85,7 +149,8 @@ fn merged(live: Vec<Fact>, records: Vec<Fact>, order: &[bool]) -> Vec<Fact> {
     }
 }
 
-/// Live facts without the end of the stream of one block: what came after it goes on.
+/// Live facts without the end of the stream of one block: what came after it goes on. The last block
+/// of a message begins at least: of one that nobody ever heard of, nobody can know.
 fn with_cut_block(live: Vec<Fact>, message: usize, block: usize, kept: usize) -> Vec<Fact> {
     let mut names: Vec<String> = Vec::new();
     for fact in &live {
@@ -94,6 +159,12 @@ fn with_cut_block(live: Vec<Fact>, message: usize, block: usize, kept: usize) ->
         }
     }
     let Some(name) = names.get(message % names.len().max(1)) else { return live };
+    let is_last = !live.iter().any(|fact| match fact {
+        Fact::TextDelta { message, block: at, .. }
+        | Fact::ToolUseBegan { message, block: at, .. } => message == name && *at > block,
+        _ => false,
+    });
+    let kept = kept.max(usize::from(is_last));
     let mut seen = 0;
     let cut = |fact: &Fact| match fact {
         Fact::TextDelta { message, block: at, .. }
@@ -111,7 +182,7 @@ fn with_cut_block(live: Vec<Fact>, message: usize, block: usize, kept: usize) ->
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn any_mix_of_live_facts_and_records_gives_the_same_session_and_the_same_text(

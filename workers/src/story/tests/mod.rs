@@ -4,3 +4,4 @@ mod live;
 mod mixed;
 mod records;
 mod support;
+mod transcripts;
