@@ -4,11 +4,15 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use claw_runtime::session::ContentBlock;
+use claw_runtime::usage::TokenUsage;
 use serde_json::Value;
 use thiserror::Error;
 
-use super::message::{block, input, owned, text, usage, words};
-use crate::fact::{AgentEnd, DeniedBy, Fact, FailureKind, PromptSource, Quota};
+use crate::fact::{AgentEnd, DeniedBy, Fact, FailureKind, PromptSource};
+use crate::transcript::record::{
+    agent, content, failure, owned, quota, text, tool_facts, usage, words,
+};
 
 /// A line that is not the protocol.
 #[derive(Debug, Error)]
@@ -61,6 +65,8 @@ pub struct Decoder {
     inputs: HashMap<String, String>,
     /// Sub-agents that run, by the id of their task.
     agents: HashMap<String, Option<String>>,
+    /// This version has lines about sub-agents.
+    tells_tasks: bool,
     failure: Option<Fact>,
 }
 
@@ -139,7 +145,7 @@ impl Decoder {
             ("message_delta", _) => {
                 self.stop_reason =
                     owned(&event["delta"], "stop_reason").or(self.stop_reason.take());
-                usage(&event["usage"])
+                counted(&event["usage"])
                     .map(|usage| Fact::Usage { message, usage })
                     .into_iter()
                     .collect()
@@ -157,21 +163,15 @@ impl Decoder {
         if let Some(parent) = value["parent_tool_use_id"].as_str() {
             return progress(parent, message);
         }
-        if let Some(kind) = failure_kind(value) {
-            let failure = Fact::ApiFailure {
-                kind,
-                status: status(&value["apiErrorStatus"]),
-                text: words(&message["content"]),
-                details: owned(value, "errorDetails"),
-                quota: quota(&value["quotaLimits"]),
-            };
+        if value["error"].is_string() || value["isApiErrorMessage"] == true {
+            let failure = failure(value);
             self.failure = Some(failure.clone());
             return vec![failure];
         }
         let blocks = message["content"].as_array().map(Vec::as_slice).unwrap_or_default();
         let id = text(message, "id");
-        let facts = blocks.iter().filter_map(block).map(|content| {
-            if let claw_runtime::session::ContentBlock::ToolUse { id, input, .. } = &content {
+        let facts = blocks.iter().filter_map(content).map(|content| {
+            if let ContentBlock::ToolUse { id, input, .. } = &content {
                 self.inputs.insert(id.clone(), input.clone());
             }
             Fact::Block {
@@ -197,15 +197,19 @@ impl Decoder {
             return StreamMessage::Replayed { text: words(content) };
         }
         let blocks = content.as_array().map(Vec::as_slice).unwrap_or_default();
-        let results = blocks.iter().filter(|block| text(block, "type") == "tool_result");
-        let mut facts: Vec<Fact> = results.map(|block| self.tool_result(block, value)).collect();
+        let results: Vec<&Value> =
+            blocks.iter().filter(|block| text(block, "type") == "tool_result").collect();
+        let alone = results.len() == 1;
+        let mut facts: Vec<Fact> =
+            results.into_iter().flat_map(|block| self.tool_result(block, value, alone)).collect();
         if facts.is_empty() {
             facts.push(spoken_by_cli(words(content)));
         }
         StreamMessage::Facts(facts)
     }
 
-    fn tool_result(&mut self, block: &Value, value: &Value) -> Fact {
+    /// `alone`: the structured result of the line belongs to this block.
+    fn tool_result(&mut self, block: &Value, value: &Value, alone: bool) -> Vec<Fact> {
         let id = text(block, "tool_use_id");
         self.inputs.remove(id);
         let metas = value["tool_result_meta"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -215,12 +219,30 @@ impl Decoder {
             "user-rejected" => Some(DeniedBy::Person),
             _ => None,
         };
-        Fact::ToolResult {
+        let structured = if alone { &value["tool_use_result"] } else { &Value::Null };
+        let output = words(&block["content"]);
+        let mut facts = Vec::new();
+        facts.extend(agent(structured, id, &output).filter(|fact| self.is_news(fact)));
+        facts.push(Fact::ToolResult {
             id: id.to_owned(),
-            output: words(&block["content"]),
+            output,
             is_error: block["is_error"] == true,
-            facts: None,
+            facts: tool_facts(structured),
             denied,
+        });
+        facts
+    }
+
+    /// The end and the start of a sub-agent are said by its result and by a line of their own.
+    fn is_news(&mut self, fact: &Fact) -> bool {
+        match fact {
+            Fact::AgentSpawned { agent, tool_use_id, .. } => {
+                self.agents.insert(agent.clone(), tool_use_id.clone()).is_none()
+            }
+            Fact::AgentDone { agent, .. } => {
+                self.agents.remove(agent).is_some() || !self.tells_tasks
+            }
+            _ => true,
         }
     }
 
@@ -231,13 +253,14 @@ impl Decoder {
             let input = self.inputs.get(&id)?.clone();
             return Some(Fact::ToolStarted { id, input });
         }
-        self.agents.insert(task.to_owned(), call.clone());
-        Some(Fact::AgentSpawned {
+        self.tells_tasks = true;
+        let fact = Fact::AgentSpawned {
             agent: task.to_owned(),
             tool_use_id: call,
             kind: owned(value, "subagent_type").or_else(|| owned(value, "description")),
             background: value["is_backgrounded"] == true,
-        })
+        };
+        self.is_news(&fact).then_some(fact)
     }
 
     fn task_progress(&self, value: &Value) -> Option<Fact> {
@@ -299,7 +322,10 @@ fn question(value: &Value) -> StreamMessage {
             request_id,
             tool_use_id: owned(request, "tool_use_id"),
             tool_name: text(request, "tool_name").to_owned(),
-            input: input(&request["input"]),
+            input: match &request["input"] {
+                Value::Null => "{}".to_owned(),
+                input => input.to_string(),
+            },
         },
         kind => StreamMessage::OtherRequest { request_id, kind: kind.to_owned() },
     }
@@ -334,6 +360,18 @@ fn delta(message: String, block: usize, delta: &Value) -> Option<Fact> {
         }
         _ => None,
     }
+}
+
+/// The counts at the end of a message: only those that changed are said.
+fn counted(value: &Value) -> Option<TokenUsage> {
+    let count = |key: &str| value[key].as_u64().unwrap_or(0);
+    let usage = TokenUsage {
+        input_tokens: count("input_tokens"),
+        output_tokens: count("output_tokens"),
+        cache_creation_input_tokens: count("cache_creation_input_tokens"),
+        cache_read_input_tokens: count("cache_read_input_tokens"),
+    };
+    (usage != TokenUsage::default()).then_some(usage)
 }
 
 /// What a sub-agent did last.
@@ -387,37 +425,8 @@ fn compacted(value: &Value) -> Fact {
     }
 }
 
-fn quota(value: &Value) -> Option<Quota> {
-    Some(Quota {
-        status: owned(value, "status")?,
-        resets_at: value["resetsAt"].as_i64(),
-        kind: owned(value, "rateLimitType"),
-    })
-}
-
 fn status(value: &Value) -> Option<u16> {
     value.as_u64().and_then(|status| u16::try_from(status).ok())
-}
-
-/// The class of an error message of the CLI; none for an ordinary message.
-fn failure_kind(value: &Value) -> Option<FailureKind> {
-    let class = owned(value, "error");
-    if class.is_none() && value["isApiErrorMessage"] != true {
-        return None;
-    }
-    if value["apiError"] == "usage_limit_reached" {
-        return Some(FailureKind::UsageLimit);
-    }
-    Some(match class.as_deref().unwrap_or("unknown") {
-        "authentication_failed" => FailureKind::Authentication,
-        "billing_error" => FailureKind::Billing,
-        "rate_limit" => FailureKind::RateLimit,
-        "model_not_found" => FailureKind::ModelNotFound,
-        "invalid_request" => FailureKind::InvalidRequest,
-        "server_error" => FailureKind::Server,
-        "max_output_tokens" => FailureKind::MaxOutputTokens,
-        other => FailureKind::Unknown(other.to_owned()),
-    })
 }
 
 /// The class of a failure that came without an error message.

@@ -5,7 +5,6 @@
 //! permissions: every question goes out as an event, and one that nobody answers is denied.
 
 pub mod codec;
-mod message;
 mod process;
 mod transport;
 mod turns;

@@ -9,7 +9,7 @@ mod echo;
 mod lines;
 mod path;
 mod reader;
-mod record;
+pub(crate) mod record;
 mod tail;
 mod watch;
 

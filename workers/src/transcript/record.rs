@@ -12,6 +12,11 @@ use thiserror::Error;
 
 use crate::fact::Fact;
 
+// The same shapes come in the lines of stream-json.
+pub(crate) use assistant::{content, failure, usage};
+pub(crate) use system::quota;
+pub(crate) use tool_facts::{agent, facts as tool_facts};
+
 mod assistant;
 mod notification;
 mod system;
@@ -182,16 +187,16 @@ fn unknown(kind: &str) -> Fact {
 }
 
 /// A text field; empty where there is none.
-fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+pub(crate) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value[field].as_str().unwrap_or_default()
 }
 
-fn owned(value: &Value, field: &str) -> Option<String> {
+pub(crate) fn owned(value: &Value, field: &str) -> Option<String> {
     value[field].as_str().map(str::to_owned)
 }
 
 /// The words of a content: a string, or its text blocks, one below the other.
-fn words(content: &Value) -> String {
+pub(crate) fn words(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
         Value::Array(blocks) => {

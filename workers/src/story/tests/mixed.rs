@@ -91,7 +91,7 @@ fn stream(message: &str, block: usize, content: &ContentBlock, facts: &mut Vec<F
                 message: message(),
                 block,
                 text,
-            }))
+            }));
         }
         ContentBlock::Thinking { thinking, .. } => {
             facts.push(Fact::ThinkingBegan { message: message(), block });

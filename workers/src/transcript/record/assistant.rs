@@ -48,7 +48,7 @@ pub(super) fn facts(value: &Value) -> Vec<Fact> {
 
 /// Thinking with words, thinking that is signed and has no words, and hidden thinking are three
 /// different things. Thinking that has neither words nor a signature is nothing.
-fn content(block: &Value) -> Option<ContentBlock> {
+pub(crate) fn content(block: &Value) -> Option<ContentBlock> {
     match text(block, "type") {
         "text" => Some(ContentBlock::Text { text: text(block, "text").to_owned() }),
         "thinking" => {
@@ -98,7 +98,7 @@ fn spawned(content: &ContentBlock, block: &Value) -> Option<Fact> {
 }
 
 /// Unknown is not zero.
-pub(super) fn usage(value: &Value) -> Option<TokenUsage> {
+pub(crate) fn usage(value: &Value) -> Option<TokenUsage> {
     let number = |field: &str| value[field].as_u64();
     Some(TokenUsage {
         input_tokens: number("input_tokens")?,
@@ -108,7 +108,7 @@ pub(super) fn usage(value: &Value) -> Option<TokenUsage> {
     })
 }
 
-fn failure(value: &Value) -> Fact {
+pub(crate) fn failure(value: &Value) -> Fact {
     let quota = system::quota(&value["quotaLimits"])
         .or_else(|| system::quota(&value["apiErrorParams"]["rate_limit_info"]));
     let details = owned(value, "errorDetails");

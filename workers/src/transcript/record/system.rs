@@ -110,7 +110,7 @@ pub(super) fn rate_limit(value: &Value) -> Option<Fact> {
 }
 
 /// How the account stands. Without a status nothing is known.
-pub(super) fn quota(value: &Value) -> Option<Quota> {
+pub(crate) fn quota(value: &Value) -> Option<Quota> {
     Some(Quota {
         status: owned(value, "status")?,
         resets_at: value["resetsAt"].as_i64(),

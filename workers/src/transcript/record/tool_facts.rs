@@ -10,7 +10,7 @@ use crate::fact::{AgentEnd, Fact};
 /// Characters of a sub-agent's result that are passed on as its summary.
 const SUMMARY: usize = 500;
 
-pub(super) fn facts(result: &Value) -> Option<ToolFacts> {
+pub(crate) fn facts(result: &Value) -> Option<ToolFacts> {
     let fields = result.as_object()?;
     if fields.contains_key("stdout") && fields.contains_key("stderr") {
         return Some(command(result));
@@ -96,7 +96,7 @@ fn search(result: &Value) -> Option<ToolFacts> {
 }
 
 /// What the receipt of a sub-agent or of another background task says.
-pub(super) fn agent(result: &Value, tool_use_id: &str, output: &str) -> Option<Fact> {
+pub(crate) fn agent(result: &Value, tool_use_id: &str, output: &str) -> Option<Fact> {
     let tool_use_id = Some(tool_use_id.to_owned());
     if let Some(agent) = owned(result, "agentId") {
         let kind = owned(result, "agentType");
