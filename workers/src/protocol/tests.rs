@@ -2,6 +2,7 @@
 
 mod ends;
 mod interleavings;
+mod recorded;
 mod rig;
 mod starting;
 mod steering;
