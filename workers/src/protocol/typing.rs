@@ -352,7 +352,6 @@ impl Machine {
             return;
         }
         let next = match retry {
-            Retry::At(at) if at <= now && self.keyboard.signs => Retry::Done,
             Retry::At(at) if at <= now => Retry::Looking(self.ask_screen()),
             Retry::Looking(_) if self.keyboard.signs => Retry::Done,
             Retry::Looking(wanted) => match self.may_press(wanted) {

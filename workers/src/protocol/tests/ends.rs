@@ -138,6 +138,28 @@ fn going_on_by_itself_after_a_limit_is_cancelled_with_one_esc_and_only_by_the_re
 }
 
 #[test]
+fn an_esc_never_follows_an_esc_while_idle() {
+    let mut rig = Rig::running("go");
+    rig.see(Seen::Interrupt);
+    rig.record(failure(FailureKind::UsageLimit, Some("rejected")));
+    rig.see(Seen::Interrupt);
+    rig.pass(ms(10_000));
+    assert_eq!(rig.wrote(), ["\x1b"]);
+}
+
+#[test]
+fn a_dialog_that_an_interrupt_closed_keeps_no_prompt_back() {
+    let mut rig = Rig::running("go");
+    rig.hook(HookSeen::PermissionAsked);
+    rig.see(Seen::Interrupt);
+    rig.record(Fact::Interrupted { in_tool: true });
+    rig.did.clear();
+    rig.submit("next");
+    rig.pass(ms(400));
+    assert_eq!(rig.wrote(), [pasted("next"), "\r".to_owned()]);
+}
+
+#[test]
 fn the_next_prompt_is_not_glued_to_the_esc_before_it() {
     let mut rig = Rig::running("go");
     rig.record(failure(FailureKind::UsageLimit, Some("rejected")));

@@ -29,7 +29,7 @@ fn end_hook(id: &str, turn: &[Fact]) -> Option<HookSeen> {
     for fact in turn {
         match fact {
             Fact::Block { content: claw_runtime::session::ContentBlock::Text { text }, .. } => {
-                last.clone_from(text)
+                last.clone_from(text);
             }
             Fact::TurnDuration { .. } => return Some(stop(id, &last)),
             Fact::ApiFailure { .. } => return Some(stop_failure(id, "server_error")),
@@ -87,7 +87,7 @@ fn replay(path: &str, hooks: Hooks) -> Rig {
 fn kinds(rig: &Rig) -> String {
     let kind = |end: String| {
         let words: Vec<&str> =
-            end.split(' ').skip(1).take_while(|word| !word.ends_with(".")).collect();
+            end.split(' ').skip(1).take_while(|word| !word.ends_with('.')).collect();
         let many = if words[0] == "unasked" { 2 } else { 1 };
         words[..many].join(" ")
     };

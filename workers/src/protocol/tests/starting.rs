@@ -117,6 +117,7 @@ fn a_refused_login_and_an_early_exit_are_told_apart_by_what_they_are() {
 #[test]
 fn words_about_limits_and_logins_on_the_screen_mark_nothing() {
     let mut rig = Rig::new();
+    rig.hook(stop_failure("p0", "rate_limit"));
     let words = "Please run /login · Usage limit reached · rate limited · Invalid API key";
     rig.screen = Reading::Plain { screen: words.to_owned() };
     rig.see(Seen::Spawned);

@@ -318,6 +318,24 @@ fn a_failure_in_the_same_stretch_overrides_the_acknowledgement_and_a_warning_doe
 }
 
 #[test]
+fn words_that_began_already_when_the_turn_before_them_failed_are_told_as_their_own_turn() {
+    let mut rig = Rig::running("go");
+    rig.steer(1, "x");
+    rig.record(enqueued("x"));
+    // 2.1.197 tells the queued prompt at its beginning, before the failure was read.
+    rig.hook(submitted("q1", "x"));
+    rig.record(failure(FailureKind::Server, None));
+    rig.record(queued("q1", "x"));
+    rig.record(says("second"));
+    rig.hook(stop("q1", "second"));
+    rig.record(duration());
+    assert_eq!(
+        rig.ends(),
+        ["end failed Server the record's words", "end unasked completed second"]
+    );
+}
+
+#[test]
 fn an_interrupt_with_a_queued_prompt_ends_the_turn_and_the_prompt_starts_as_one_nobody_waits_for() {
     let mut rig = Rig::running("go");
     rig.steer(1, "x");
