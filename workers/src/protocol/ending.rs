@@ -1,7 +1,7 @@
 //! How turns end, and how each end is told: once, after what the transcript has to say about it,
 //! in the order of the turns.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::orders::compaction_failure;
 use super::turns::Turn;
@@ -17,6 +17,17 @@ use crate::prompt;
 pub(super) struct Interrupting {
     key: u64,
     pub until: Instant,
+    /// A person pressed it in the worker's own screen, where it may have closed something else.
+    person: bool,
+}
+
+impl Interrupting {
+    /// Something happens still. After a key of a person's that means that the turn may go on.
+    pub fn sign(&mut self, now: Instant, wait: Duration) {
+        if self.person {
+            self.until = now + wait;
+        }
+    }
 }
 
 /// Our turn is over, and a prompt of ours in the queue becomes the next: the same consumer stays
@@ -63,7 +74,7 @@ impl Machine {
             return;
         }
         if self.ledger.running().is_some() && self.interrupting.is_none() {
-            self.expect_interrupt(now);
+            self.expect_interrupt(now, false);
             self.write(Purpose::Esc, prompt::ESC.to_vec());
         }
     }
@@ -90,10 +101,10 @@ impl Machine {
     }
 
     /// An ESC goes to the turn that runs, ours or a person's.
-    pub(super) fn expect_interrupt(&mut self, now: Instant) {
+    pub(super) fn expect_interrupt(&mut self, now: Instant, person: bool) {
         if let Some(turn) = self.ledger.running() {
             let until = now + self.timings.interrupt;
-            self.interrupting.get_or_insert(Interrupting { key: turn.key, until });
+            self.interrupting.get_or_insert(Interrupting { key: turn.key, until, person });
         }
     }
 
@@ -103,18 +114,21 @@ impl Machine {
             self.interrupt_wanted = false;
             self.interrupt(now);
         }
-        let Some(Interrupting { key, until }) = self.interrupting else { return };
-        match self.ledger.get(key) {
-            Some(turn) if turn.ending.is_none() => {
-                if until <= now {
-                    // Without output and without a record the prompt went back into the input box.
-                    let kept = turn.output || turn.compaction.is_some();
-                    turn.end(if kept { TurnEnd::Interrupted } else { TurnEnd::Withdrawn }, now);
-                    turn.set_done();
-                    self.interrupting = None;
-                }
-            }
-            _ => self.interrupting = None,
+        let Some(Interrupting { key, until, person }) = self.interrupting else { return };
+        let Some(turn) = self.ledger.get(key).filter(|turn| turn.ending.is_none()) else {
+            self.interrupting = None;
+            return;
+        };
+        if until > now {
+            return;
+        }
+        self.interrupting = None;
+        // Without output and without a record the prompt went back into the input box. What a person
+        // pressed in the middle of output leaves a record, or it was not meant for the turn.
+        let kept = turn.output || turn.compaction.is_some();
+        if !(kept && person) {
+            turn.end(if kept { TurnEnd::Interrupted } else { TurnEnd::Withdrawn }, now);
+            turn.set_done();
         }
     }
 

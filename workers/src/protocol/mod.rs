@@ -207,6 +207,9 @@ impl Machine {
         );
         if life {
             self.last_sign = Some(now);
+            if let Some(interrupting) = &mut self.interrupting {
+                interrupting.sign(now, self.timings.interrupt);
+            }
         }
         // A changed screen shows no turn: the paste itself changes it.
         if matches!(seen, Seen::Hook(_) | Seen::Record(_) | Seen::Live { .. } | Seen::Traffic) {

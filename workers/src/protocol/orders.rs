@@ -56,7 +56,7 @@ impl Machine {
         if matches!(self.phase, Phase::Starting(_)) {
             self.extend_start(now);
         } else if matches!(bytes.as_slice(), [0x1b | 0x03]) {
-            self.expect_interrupt(now);
+            self.expect_interrupt(now, true);
         } else if bytes.last() != Some(&b'\r') {
             self.keyboard.leave("");
         }

@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use super::turns::{Known, Reading, Way};
-use super::typing::Kind;
+use super::typing::{Entry, Kind};
 use super::{By, Machine, Owner, Phase};
 use crate::event::{TurnEnd, WorkerEvent};
 use crate::fact::{Fact, FailureKind, PromptSource};
@@ -30,64 +30,67 @@ impl Machine {
             Fact::Compacted { automatic: false, .. } => self.compaction_began(now, None),
             _ => {}
         }
-        let at = self.ledger.reading(starts_turn(&fact));
         // The ends of turns before this one, and the beginning of its own, come first.
+        self.ledger.reading(starts_turn(&fact));
         self.tell_ends(now);
+        let at = self.ledger.reading(false);
         let owner = match at {
             Reading::Turn(key) => self.ledger.get(key).map_or(Owner::Unasked, |turn| turn.owner),
             Reading::Late(owner) => owner,
+            Reading::None if self.ledger.compaction().is_some() => Owner::Ours,
             Reading::None => Owner::Unasked,
         };
         let late_end = matches!((&at, &fact), (Reading::Late(_), Fact::TurnDuration { .. }));
-        let told = fact.clone();
-        if !late_end {
-            self.tell(WorkerEvent::Fact { fact: told, unasked: owner != Owner::Ours });
+        if let Reading::Turn(key) = at {
+            self.take_into_turn(now, key, &fact);
         }
-        self.take_in(now, at, fact);
+        let refused = self.take_into_compaction(now, &fact);
+        if !late_end {
+            self.tell(WorkerEvent::Fact { fact, unasked: owner != Owner::Ours });
+        }
+        if let Some(text) = refused {
+            self.compaction_failed(&text);
+        }
     }
 
-    /// What the record changes after it was told.
-    fn take_in(&mut self, now: Instant, at: Reading, fact: Fact) {
-        let lag = self.timings.transcript_lag;
+    /// What a record changes in its turn. The end is told behind the record.
+    fn take_into_turn(&mut self, now: Instant, key: u64, fact: &Fact) {
+        let grace = self.timings.transcript_lag / 4;
+        let Some(turn) = self.ledger.get(key) else { return };
+        turn.note(fact);
+        turn.hurry(now, grace);
+        let end = match fact {
+            Fact::ApiFailure { .. } => TurnEnd::Failed(Box::new(fact.clone())),
+            Fact::Interrupted { .. } => TurnEnd::Interrupted,
+            Fact::TurnDuration { .. } => {
+                TurnEnd::Completed { last_message: turn.last_text().map(str::to_owned) }
+            }
+            _ => return,
+        };
+        turn.end(end, now);
+        turn.set_done();
+        self.permissions = 0;
+    }
+
+    /// What a record changes in a compaction of ours. Returns the CLI's words when it answered the
+    /// order without compacting anything.
+    fn take_into_compaction(&mut self, now: Instant, fact: &Fact) -> Option<String> {
         if let Some(compaction) = self.ledger.compaction() {
-            match &fact {
+            match fact {
                 Fact::Compacted { automatic: false, .. } => {
                     compaction.output = true;
-                    compaction.end(TurnEnd::Compacted, now + lag);
+                    compaction.end(TurnEnd::Compacted, now + self.timings.transcript_lag);
                 }
                 Fact::CommandOutput { .. } if compaction.output => compaction.set_done(),
                 _ => {}
             }
-        } else if let Fact::CommandOutput { text } = &fact
-            && self.keyboard.cr_written()
-            && let Some(entry) = self.keyboard.entry.take_if(|entry| entry.kind == Kind::Compact)
-        {
-            // It answered without compacting anything.
-            drop(entry);
-            self.keyboard.box_lines = 0;
-            self.compaction_failed(text);
+            return None;
         }
-        let Reading::Turn(key) = at else { return };
-        let Some(turn) = self.ledger.get(key) else { return };
-        turn.note(&fact);
-        turn.hurry(now, lag / 4);
-        match fact {
-            Fact::ApiFailure { .. } => {
-                turn.end(TurnEnd::Failed(Box::new(fact)), now);
-                turn.set_done();
-            }
-            Fact::Interrupted { .. } => {
-                turn.end(TurnEnd::Interrupted, now);
-                turn.set_done();
-            }
-            Fact::TurnDuration { .. } => {
-                let last_message = turn.last_text().map(str::to_owned);
-                turn.end(TurnEnd::Completed { last_message }, now);
-                turn.set_done();
-            }
-            _ => return,
-        }
-        self.permissions = 0;
+        let Fact::CommandOutput { text } = fact else { return None };
+        let refused = |entry: &mut Entry| entry.kind == Kind::Compact && entry.cr_written();
+        self.keyboard.entry.take_if(refused)?;
+        self.keyboard.box_lines = 0;
+        Some(text.clone())
     }
 
     /// The transcript has come to words for the model.

@@ -261,6 +261,26 @@ fn a_person_who_stops_the_turn_in_its_own_screen_ends_it_too() {
 }
 
 #[test]
+fn a_person_who_closes_something_else_with_esc_ends_no_turn() {
+    // The turn shows that it goes on.
+    let mut rig = Rig::running("go");
+    rig.see(Seen::Typed(vec![0x1b]));
+    for _ in 0..10 {
+        rig.pass(ms(1000));
+        rig.see(Seen::ScreenChanged);
+    }
+    assert_eq!(rig.ends(), Vec::<String>::new());
+    // Output would have left a record.
+    let mut rig = Rig::running("go");
+    rig.record(says("some"));
+    rig.see(Seen::Typed(vec![0x1b]));
+    rig.pass(ms(10_000));
+    assert_eq!(rig.ends(), Vec::<String>::new());
+    rig.record(duration());
+    assert_eq!(rig.ends(), ["end completed some"]);
+}
+
+#[test]
 fn the_end_of_the_process_ends_the_turn_after_what_its_transcript_holds() {
     let mut rig = Rig::running("go");
     rig.file.push_back(says("last words"));

@@ -245,3 +245,13 @@ fn a_notification_that_is_absorbed_starts_no_turn_and_ends_none() {
     assert_eq!(rig.ends(), ["end completed both"]);
     assert!(rig.facts.iter().all(|(_, unasked)| !unasked));
 }
+
+#[test]
+fn a_record_that_comes_just_behind_the_bound_is_still_marked_as_its_turn_is() {
+    let mut rig = Rig::running("go");
+    rig.hook(stop("p1", "answer"));
+    // The bound has passed, and no tick has come in between.
+    rig.now += rig.timings.transcript_lag;
+    rig.record(says("answer"));
+    assert_eq!(rig.told(), ["end completed answer", "says answer"]);
+}
