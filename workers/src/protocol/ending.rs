@@ -95,7 +95,9 @@ impl Machine {
             }
             self.fail_entry(
                 &entry,
-                WorkerError::RefusedPrompt("it was taken back before it was sent".to_owned()),
+                WorkerError::RefusedPrompt(
+                    "the prompt was taken back before it was sent".to_owned(),
+                ),
             );
         }
     }

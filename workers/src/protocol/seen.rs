@@ -134,9 +134,10 @@ pub enum Reading {
 pub enum Step {
     /// Write these bytes, after those that wait already; answer with `Written` or `WriteFailed`.
     Write(Vec<u8>),
-    /// Read the screen as it is now; answer with `Screen`.
+    /// Read the screen as it is now; answer each with one `Screen`.
     ReadScreen,
-    /// Read the transcript to its present end, show its records, then `CaughtUp`.
+    /// Read the transcript to its present end, show its records, then one `CaughtUp` for each; at once
+    /// when there is no file yet.
     CatchUp,
     /// Tell whoever holds the worker.
     Tell(Box<WorkerEvent>),

@@ -148,7 +148,7 @@ impl Keyboard {
     }
 
     pub fn deadline(&self, up: bool) -> Option<Instant> {
-        let entry = self.entry.as_ref().and_then(|entry| match entry.stage {
+        self.entry.as_ref().and_then(|entry| match entry.stage {
             Stage::Waiting { until } => {
                 let quiet = self.quiet_until.filter(|_| up && self.writes.is_empty());
                 [until, quiet].into_iter().flatten().min()
@@ -159,12 +159,7 @@ impl Keyboard {
             Stage::Awaiting { until, retry: Retry::At(at), .. } => Some(until.min(at)),
             Stage::Awaiting { until, .. } => Some(until),
             Stage::Clearing | Stage::Pasting | Stage::Pressing => None,
-        });
-        let waiting = self.waiting.iter().filter_map(|entry| match entry.stage {
-            Stage::Waiting { until } => until,
-            _ => None,
-        });
-        entry.into_iter().chain(waiting).min()
+        })
     }
 }
 
@@ -225,7 +220,6 @@ impl Machine {
         if self.stopped {
             return;
         }
-        self.drop_overdue(now);
         if self.keyboard.entry.is_none() {
             self.keyboard.entry = self.keyboard.waiting.pop_front();
         }
@@ -256,16 +250,6 @@ impl Machine {
     fn set_stage(&mut self, stage: Stage) {
         if let Some(entry) = &mut self.keyboard.entry {
             entry.stage = stage;
-        }
-    }
-
-    /// Entries that wait behind another one for too long.
-    fn drop_overdue(&mut self, now: Instant) {
-        let overdue = |entry: &Entry| matches!(entry.stage, Stage::Waiting { until: Some(until) } if until <= now);
-        while let Some(place) = self.keyboard.waiting.iter().position(overdue) {
-            if let Some(entry) = self.keyboard.waiting.remove(place) {
-                self.fail_entry(&entry, WorkerError::Unconfirmed(self.timings.receipt));
-            }
         }
     }
 

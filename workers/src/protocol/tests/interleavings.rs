@@ -318,6 +318,31 @@ proptest! {
         }
     }
 
+    /// Whatever comes, no key but Esc is written while the screen shows a dialog or one may be open.
+    #[test]
+    fn no_key_meets_a_dialog_whatever_comes(
+        seen in prop::collection::vec((0..32_u8, 0..4_u8, 0..4000_u64), 0..80),
+    ) {
+        let mut rig = Rig::new();
+        rig.see(Seen::Spawned);
+        rig.hook(start(SESSION));
+        let mut written = 0;
+        for (what, id, wait) in seen {
+            match what {
+                26..29 => rig.screen = plain(),
+                29..32 => rig.screen = dialog("Do you want to proceed?"),
+                _ => rig.see(anything(what, id)),
+            }
+            for pass in [0, wait] {
+                rig.pass(ms(pass));
+                let keys = rig.wrote().into_iter().skip(written).filter(|keys| keys != "\x1b").count();
+                let open = rig.screen != plain() || rig.machine.permissions > 0;
+                prop_assert!(!open || keys == 0, "{:?}", rig.did());
+                written = rig.wrote().len();
+            }
+        }
+    }
+
     /// Whatever comes, nothing panics, nothing is told twice, and no deadline spins.
     #[test]
     fn anything_at_all_may_come_in_any_order(
