@@ -1,7 +1,8 @@
 //! Follows the sub-agents of a session: which of them are out, what they did last, and how they
 //! ended. Their transcripts are read with offsets of their own.
 //!
-//! Refuses to keep a sub-agent for ever whose end was never told: at its age limit it is lost.
+//! Refuses to keep a sub-agent for ever whose end was never told: when nothing was heard of it for as
+//! long as its age limit, it is lost.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -183,7 +184,7 @@ impl AgentFollower {
         let (now, age) = (Instant::now(), self.age);
         for mut one in self.out.extract_if(.., |one| now.duration_since(one.since) >= age) {
             self.ready.extend(one.told_spawned());
-            let summary = format!("nothing was heard of its end for {} s", age.as_secs());
+            let summary = format!("nothing was heard of it for {} s", age.as_secs());
             self.ready.push_back(one.done(AgentEnd::Lost, summary));
         }
     }
@@ -200,6 +201,8 @@ impl AgentFollower {
         }
         for one in &mut self.out {
             let Some(text) = one.progress(&self.folder).await else { continue };
+            // Whoever still does something is not lost.
+            one.since = Instant::now();
             self.ready.extend(one.told_spawned());
             self.ready.push_back(Fact::AgentProgress {
                 agent: one.name(),

@@ -89,16 +89,20 @@ impl TranscriptReader {
         if self.tail.is_looking() {
             self.step().await;
         }
-        let cost = self.tail.cost();
-        let mut goal = u64::MAX;
+        // A file that is written to all the time must not keep us: what it held at the first look is
+        // read, and one look more, in case that it was replaced.
+        let mut goal = None;
         loop {
+            let cost = self.tail.cost();
             self.look = true;
             self.step().await;
-            // A file that is written to all the time must not keep us.
-            if goal == u64::MAX && self.tail.cost() > cost {
-                goal = self.tail.size();
+            if !self.look {
+                break;
             }
-            if !self.look || self.tail.offset() >= goal {
+            if self.tail.cost() == cost {
+                // Another file, with another end.
+                goal = None;
+            } else if self.tail.offset() > *goal.get_or_insert(self.tail.size()) {
                 break;
             }
         }

@@ -112,6 +112,10 @@ struct PeekAttachment<'a> {
 impl Record {
     /// Parses one line, without its LF.
     pub fn parse(line: &[u8]) -> Result<Self, RecordError> {
+        // A sequence would be taken for the fields in their order.
+        if line.trim_ascii_start().first() == Some(&b'[') {
+            return Err(RecordError::NotAnObject);
+        }
         match serde_json::from_slice::<Peek<'_>>(line) {
             Ok(peek) if !peek.speaks() => Ok(peek.into_record()),
             // Shapes that are not expected are looked at as a whole, too.

@@ -75,6 +75,12 @@ impl Watch {
         }
     }
 
+    /// As on a file system that delivers no events.
+    #[cfg(test)]
+    pub fn blind(&mut self) {
+        self.watcher = None;
+    }
+
     fn aim_at(&mut self, there: Option<Aim>) -> bool {
         let old = self.aimed.take();
         let (Some(watcher), Some(there)) = (self.watcher(), there) else { return false };

@@ -16,6 +16,7 @@ pub(super) struct Followed {
     pub tool_use_id: Option<String>,
     pub kind: Option<String>,
     pub background: bool,
+    /// Its last sign of life.
     pub since: Instant,
     told: bool,
     tail: Option<Tail>,
