@@ -19,7 +19,7 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        Self::with(Duration::from_secs(3600), Duration::from_secs(3600))
+        Self::with(Duration::from_hours(1), Duration::from_hours(1))
     }
 
     fn with(slow_poll: Duration, subagent_age: Duration) -> Self {
@@ -271,7 +271,7 @@ async fn several_are_told_apart() {
 
 #[tokio::test]
 async fn one_whose_end_is_never_told_is_lost_at_its_age() {
-    let mut scene = Scene::with(Duration::from_secs(3600), Duration::from_millis(50));
+    let mut scene = Scene::with(Duration::from_hours(1), Duration::from_millis(50));
     scene.agents.pass(spawned("a1", "t1", None, true));
     let Fact::AgentDone { agent, status, summary, .. } = scene.next().await else {
         panic!("not done")
@@ -283,7 +283,7 @@ async fn one_whose_end_is_never_told_is_lost_at_its_age() {
 
 #[tokio::test]
 async fn an_id_that_is_no_name_of_a_file_is_not_read() {
-    let mut scene = Scene::with(Duration::from_secs(3600), Duration::from_millis(100));
+    let mut scene = Scene::with(Duration::from_hours(1), Duration::from_millis(100));
     fs::create_dir_all(&scene.folder).unwrap();
     scene.agents.pass(spawned("x/../../evil", "t1", None, true));
     fs::create_dir(scene.folder.join("agent-x")).unwrap();

@@ -27,7 +27,7 @@ struct Scene {
 impl Scene {
     /// Notification does all the work: the poll is far away.
     fn new() -> Self {
-        Self::with_poll(Duration::from_secs(3600))
+        Self::with_poll(Duration::from_hours(1))
     }
 
     fn with_poll(slow_poll: Duration) -> Self {

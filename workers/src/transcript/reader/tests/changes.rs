@@ -19,7 +19,7 @@ async fn folders_that_are_made_late_are_followed() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path().join("projects/-home-user/deep");
     let path = folder.join("session.jsonl");
-    let mut late = reader(&path, Duration::from_secs(3600));
+    let mut late = reader(&path, Duration::from_hours(1));
     assert!(late.catch_up().await.is_empty());
     let made = tokio::task::spawn_blocking(move || {
         fs::create_dir_all(&folder).unwrap();
@@ -37,7 +37,7 @@ async fn a_folder_that_was_replaced_is_followed() {
     let path = folder.join("session.jsonl");
     fs::create_dir(&folder).unwrap();
     append(&path, line(1).as_bytes());
-    let mut late = reader(&path, Duration::from_secs(3600));
+    let mut late = reader(&path, Duration::from_hours(1));
     assert_eq!(late.catch_up().await.len(), 1);
     fs::rename(&folder, place.path().join("old")).unwrap();
     fs::create_dir(&folder).unwrap();

@@ -101,7 +101,7 @@ async fn catching_up_sees_what_was_written_before_it() {
 #[tokio::test]
 async fn each_reader_has_its_own_place() {
     let mut scene = Scene::new();
-    let mut other = reader(&scene.path, Duration::from_secs(3600));
+    let mut other = reader(&scene.path, Duration::from_hours(1));
     scene.append(lines(1..3));
     assert_eq!(scene.now().await, ["é1", "é2"]);
     let told: Vec<String> = other.catch_up().await.iter().map(word).collect();

@@ -15,9 +15,10 @@ fn said(value: &Value) -> (PromptSource, String) {
 }
 
 fn user(content: Value, more: Value) -> Value {
-    let mut value = json!({"type": "user", "message": {"role": "user", "content": content}});
-    let fields = value.as_object_mut().unwrap();
-    fields.extend(more.as_object().unwrap().clone());
+    let mut value = json!({"type": "user", "message": {"role": "user"}});
+    value["message"]["content"] = content;
+    let Value::Object(more) = more else { panic!("no fields") };
+    value.as_object_mut().unwrap().extend(more);
     value
 }
 

@@ -5,14 +5,18 @@ use super::facts;
 use crate::fact::{AgentEnd, DeniedBy, Fact};
 
 fn results(content: Value, fields: Value) -> Vec<Fact> {
-    let mut value = json!({"type": "user", "message": {"content": content}});
-    value.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    let mut value = json!({"type": "user", "message": {}});
+    value["message"]["content"] = content;
+    let Value::Object(fields) = fields else { panic!("no fields") };
+    value.as_object_mut().unwrap().extend(fields);
     facts(&value)
 }
 
 fn one(structured: Value) -> Vec<Fact> {
     let block = json!([{"type": "tool_result", "tool_use_id": "t", "content": "out"}]);
-    results(block, json!({"toolUseResult": structured}))
+    let mut fields = json!({});
+    fields["toolUseResult"] = structured;
+    results(block, fields)
 }
 
 fn tool_facts(structured: Value) -> Option<ToolFacts> {
