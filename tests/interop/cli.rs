@@ -5,7 +5,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use claw_tests::mock_api::{MessagesStream, MockApi, RecordedRequest, Reply};
+use claw_tests::claude::{KEY, housekeeping, is_of_the_story};
+use claw_tests::mock_api::{MockApi, RecordedRequest, Reply};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -71,9 +72,6 @@ pub fn with(version: Version, test: impl AsyncFnOnce(&Room)) {
     });
 }
 
-/// A key that opens nothing.
-const KEY: &str = "sk-ant-nothing-0123456789abcdefghij";
-
 /// A home, a config folder and a workspace for one CLI, and the model that it talks to.
 pub struct Room {
     pub version: Version,
@@ -99,10 +97,9 @@ impl Room {
         room
     }
 
-    /// What the CLI asks besides the conversation is answered without a script: a HEAD at its start, and
-    /// a title of the session, which offers no tools.
+    /// What the CLI asks besides the conversation is answered without a script.
     fn answer_asides(&self) {
-        self.api.answer(aside);
+        self.api.answer(housekeeping);
     }
 
     /// The same, and every question of the conversation by what it says.
@@ -110,7 +107,8 @@ impl Room {
         &self,
         mut answer: impl FnMut(&RecordedRequest) -> Reply + Send + 'static,
     ) {
-        self.api.answer(move |request| Some(aside(request).unwrap_or_else(|| answer(request))));
+        self.api
+            .answer(move |request| Some(housekeeping(request).unwrap_or_else(|| answer(request))));
     }
 
     fn part(&self, name: &str) -> PathBuf {
@@ -191,20 +189,9 @@ impl Room {
     /// Questions of the conversation that reached the model.
     pub fn questions(&self) -> Vec<RecordedRequest> {
         let mut questions = self.api.requests();
-        questions.retain(offers_tools);
+        questions.retain(is_of_the_story);
         questions
     }
-}
-
-fn offers_tools(request: &RecordedRequest) -> bool {
-    request.body["tools"].as_array().is_some_and(|tools| !tools.is_empty())
-}
-
-fn aside(request: &RecordedRequest) -> Option<Reply> {
-    if request.method == "HEAD" {
-        return Some(Reply::body(404, "text/plain", ""));
-    }
-    (!offers_tools(request)).then(|| MessagesStream::say(r#"{"title": "An aside"}"#))
 }
 
 /// The CLI as a command for one question without a terminal.

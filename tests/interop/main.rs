@@ -7,3 +7,4 @@ mod live_text;
 mod prompts;
 mod stream_json;
 mod terminal;
+mod transcript;

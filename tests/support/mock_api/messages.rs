@@ -1,5 +1,7 @@
 //! Streams of the Messages API, event by event.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::{Value, json};
 
 use super::{Gate, Reply};
@@ -10,9 +12,13 @@ pub struct MessagesStream {
     reply: Reply,
     usage: Value,
     model: String,
+    id: String,
     started: bool,
     next_index: usize,
 }
+
+/// Two messages of one conversation never have the same id, and the CLI relies on it.
+static NEXT: AtomicUsize = AtomicUsize::new(1);
 
 impl MessagesStream {
     #[expect(clippy::new_without_default, reason = "a script is made on purpose")]
@@ -21,6 +27,7 @@ impl MessagesStream {
             reply: Reply::stream(),
             usage: json!({"input_tokens": 10, "output_tokens": 1}),
             model: "claude-opus-4-7".to_owned(),
+            id: format!("msg_mock{}", NEXT.fetch_add(1, Ordering::Relaxed)),
             started: false,
             next_index: 0,
         }
@@ -56,7 +63,7 @@ impl MessagesStream {
         if !self.started {
             self.started = true;
             let start = json!({"type": "message_start", "message": {
-                "id": "msg_mock", "type": "message", "role": "assistant", "content": [],
+                "id": self.id, "type": "message", "role": "assistant", "content": [],
                 "model": self.model, "stop_reason": null, "stop_sequence": null, "usage": self.usage,
             }});
             self.reply = self.reply.event("message_start", &start.to_string());
