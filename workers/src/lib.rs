@@ -7,12 +7,17 @@
 //! Deliberately missing: any drawing, any knowledge of the front-end.
 
 mod api_event;
+mod child;
 mod config;
 mod error;
 mod event;
 mod fact;
+pub mod guard;
+pub mod process;
 pub mod prompt;
 pub mod protocol;
+mod pty;
+mod screen;
 mod story;
 pub mod stream;
 pub mod tap;
@@ -20,10 +25,13 @@ mod timings;
 pub mod transcript;
 mod worker;
 
+pub use child::{Exit, Input, LiveScreen, PtyChild};
 pub use config::{Transport, WindowSize, WorkerConfig};
 pub use error::WorkerError;
 pub use event::{Asked, SteerError, TurnEnd, Verdict, WorkerEvent};
 pub use fact::{AgentEnd, DeniedBy, Fact, FailureKind, PromptSource, Quota};
+pub use pty::PtyCommand;
+pub use screen::{CellText, Mouse, Screen, ScreenCell, ScreenColour, ScreenView};
 pub use story::{Ending, Story};
 pub use timings::Timings;
 pub use worker::{OpenAs, Order, Worker};
