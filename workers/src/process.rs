@@ -128,8 +128,8 @@ fn collect_from(roots: &[ProcessId], marker: &Marker) -> Vec<ProcessId> {
         .into_iter()
         .filter(|row| row.id.pid != us && row.id.pid != Pid::INIT)
         .collect();
-    let marked = table::marked(&rows, marker);
-    let seed = rows.iter().filter(|row| roots.contains(&row.id) || marked.contains(&row.id.pid));
+    let carriers = table::marked(&rows, marker);
+    let seed = rows.iter().filter(|row| roots.contains(&row.id) || carriers.contains(&row.id.pid));
     let mut ours: HashSet<Pid> = seed.map(|row| row.id.pid).collect();
     let belongs = |row: &table::Row, ours: &HashSet<Pid>| {
         let by = [row.parent, row.session];
