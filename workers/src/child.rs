@@ -172,3 +172,6 @@ impl Started<'_> {
         }));
     }
 }
+
+#[cfg(test)]
+mod tests;

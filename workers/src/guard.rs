@@ -140,3 +140,6 @@ fn is_ours(found: &OsStr, name: &OsStr) -> bool {
     let rest = found.as_bytes().strip_prefix(name.as_bytes());
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"-"))
 }
+
+#[cfg(test)]
+mod tests;

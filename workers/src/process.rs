@@ -303,3 +303,6 @@ pub(crate) fn open(pid: Pid) -> Option<OwnedFd> {
 pub(crate) fn open(_: Pid) -> Option<OwnedFd> {
     None
 }
+
+#[cfg(test)]
+mod tests;

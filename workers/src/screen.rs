@@ -278,3 +278,6 @@ impl ScreenColour {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
