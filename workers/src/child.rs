@@ -143,8 +143,8 @@ impl Started<'_> {
         let attached = ProcessId::read(pid)
             .ok_or_else(|| std::io::Error::other("it is not in the table of processes"))
             .and_then(|id| {
-                let input = Input::new(&master, self.timings.write)?;
                 let output = Output::start(master.clone(), screen.clone(), pid)?;
+                let input = Input::new(&master, output.exit(), self.timings.write)?;
                 Ok((id, input, output))
             });
         match attached {

@@ -30,6 +30,9 @@ pub struct Screen {
     tail: VecDeque<u8>,
     /// Bytes since the last one that can end a sequence.
     unended: usize,
+    /// The first bytes of a character whose others have not come: the parser mixes up the order of
+    /// what it gets in such pieces.
+    begun: Vec<u8>,
 }
 
 impl Screen {
@@ -39,12 +42,25 @@ impl Screen {
             parser: Parser::new_with_callbacks(rows, columns, 0, Title::default()),
             tail: VecDeque::new(),
             unended: 0,
+            begun: Vec::new(),
         }
     }
 
     /// Takes output in, cut anywhere.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.keep(bytes);
+        if self.begun.is_empty() {
+            self.feed_characters(bytes);
+        } else {
+            let mut joined = std::mem::take(&mut self.begun);
+            joined.extend_from_slice(bytes);
+            self.feed_characters(&joined);
+        }
+    }
+
+    fn feed_characters(&mut self, bytes: &[u8]) {
+        let (bytes, begun) = bytes.split_at(bytes.len() - begun_at_end(bytes));
+        self.begun.extend_from_slice(begun);
         if self.unended + bytes.len() <= LONGEST_SEQUENCE {
             self.parser.process(bytes);
             let last = bytes.iter().rposition(|byte| can_end(*byte));
@@ -137,6 +153,19 @@ fn dimensions(size: WindowSize) -> (NonZeroU16, NonZeroU16) {
 /// BEL, CAN, SUB and ESC.
 fn can_end(byte: u8) -> bool {
     matches!(byte, 0x07 | 0x18 | 0x1a | 0x1b)
+}
+
+/// How many bytes at the end begin a character without completing it.
+fn begun_at_end(bytes: &[u8]) -> usize {
+    let length = |first: u8| match first {
+        0xc2..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xf4 => 4,
+        _ => 1,
+    };
+    let last = bytes.iter().rev().take(3);
+    let first = last.enumerate().find(|(_, byte)| !matches!(byte, 0x80..=0xbf));
+    first.map_or(0, |(after, byte)| if length(*byte) > after + 1 { after + 1 } else { 0 })
 }
 
 /// The last title that the program set.

@@ -8,10 +8,11 @@ use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
 use tokio::net::unix::pipe::Sender;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::exit::Exit;
 use crate::error::WorkerError;
 
 /// One that takes fewer bytes than these in `Timings.write` takes them too slowly.
@@ -25,6 +26,8 @@ struct Line {
     /// None once it is closed. No pipe, but it is written and waited for like one.
     master: Mutex<Option<Sender>>,
     closed: CancellationToken,
+    /// The kernel may take bytes that nobody will read.
+    exit: watch::Receiver<Option<Exit>>,
     /// When anybody's bytes were taken last.
     taken: StdMutex<Instant>,
     total: AtomicU64,
@@ -33,11 +36,16 @@ struct Line {
 
 impl Input {
     /// `master` must be set not to block.
-    pub(super) fn new(master: &OwnedFd, patience: Duration) -> io::Result<Self> {
+    pub(super) fn new(
+        master: &OwnedFd,
+        exit: watch::Receiver<Option<Exit>>,
+        patience: Duration,
+    ) -> io::Result<Self> {
         let master = Sender::from_owned_fd_unchecked(master.try_clone()?)?;
         Ok(Self(Arc::new(Line {
             master: Mutex::new(Some(master)),
             closed: CancellationToken::new(),
+            exit,
             taken: StdMutex::new(Instant::now()),
             total: AtomicU64::new(0),
             patience,
@@ -55,6 +63,7 @@ impl Input {
         let passed = tokio::select! {
             biased;
             () = line.closed.cancelled() => Err(Refusal::Closed),
+            () = line.ended() => Err(Refusal::Broken),
             passed = line.pass_on(bytes, &accepted) => passed,
             () = line.stalled(began) => Err(Refusal::Broken),
         };
@@ -119,6 +128,12 @@ impl Line {
             }
         }
         Ok(())
+    }
+
+    /// Returns when the child has ended.
+    async fn ended(&self) {
+        // An error means that nobody watches it any more: its end has begun.
+        let _ = self.exit.clone().wait_for(Option::is_some).await;
     }
 
     /// Returns when nothing was taken for too long, be it ours or of those before us.

@@ -95,6 +95,11 @@ impl Output {
         Ok(Self { stop, exit, thread })
     }
 
+    /// How the process ended, as soon as it has.
+    pub fn exit(&self) -> watch::Receiver<Option<Exit>> {
+        self.exit.clone()
+    }
+
     /// Waits for the end of the process, and until what it wrote is on the screen.
     pub async fn exited(&self) -> Exit {
         let mut exit = self.exit.clone();

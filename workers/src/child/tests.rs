@@ -80,7 +80,10 @@ async fn a_size_of_zero_is_not_passed_on() {
     let command = shell("stty size; read x");
     let size = WindowSize { columns: 0, rows: 0 };
     let child = PtyChild::spawn(&command, size, &Marker::new(), &Timings::brisk()).unwrap();
-    shows(&child, "1").await;
+    let mut changes = child.screen().changes();
+    while !child.screen().tail().contains("1 1") {
+        bounded(changes.changed()).await.unwrap();
+    }
     assert_eq!(bounded(child.end()).await, []);
 }
 
