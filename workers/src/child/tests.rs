@@ -7,7 +7,7 @@ use rustix::process::Pid;
 use super::*;
 
 /// Only to catch what hangs.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 fn environment() -> Vec<(OsString, OsString)> {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -186,10 +186,8 @@ async fn writers_wait_for_each_other() {
     let child = start(&script);
     shows(&child, "ready").await;
     let (first, second) = (child.input().clone(), child.input().clone());
-    let (a, b) = bounded(async {
-        tokio::join!(first.write(&[b'a'; 100_000]), second.write(&[b'b'; 100_000]))
-    })
-    .await;
+    let (a, b) = (vec![b'a'; 100_000], vec![b'b'; 100_000]);
+    let (a, b) = bounded(async { tokio::join!(first.write(&a), second.write(&b)) }).await;
     a.unwrap();
     b.unwrap();
     shows(&child, "complete").await;
@@ -234,7 +232,7 @@ async fn a_child_that_reads_slowly_is_waited_for() {
         for n in 1 2 3 4 5 6 7 8 9 10; do head -c 20000 > /dev/null; sleep 0.15; done; echo complete";
     let child = start_with(script, &Marker::new(), &timings);
     shows(&child, "ready").await;
-    bounded(child.write(&[b'x'; 200_000])).await.unwrap();
+    bounded(child.write(&vec![b'x'; 200_000])).await.unwrap();
     shows(&child, "complete").await;
     assert_eq!(bounded(child.end()).await, []);
 }
@@ -357,9 +355,9 @@ fn a_hundred_starts_and_ends_leave_nothing() {
         .env("CLAW_TEST_ROLE", "rounds")
         .output()
         .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(text.contains("a hundred rounds left nothing"), "{text}");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("a hundred rounds left nothing"), "{said}");
 }
 
 #[cfg(target_os = "linux")]

@@ -159,7 +159,7 @@ fn without_process_descriptors_the_end_is_seen_too() {
 #[test]
 fn nothing_to_end_takes_no_time() {
     let before = Instant::now();
-    let patience = Patience { terminate: Duration::from_secs(60), kill: Duration::from_secs(60) };
+    let patience = Patience { terminate: Duration::from_mins(1), kill: Duration::from_mins(1) };
     assert_eq!(end_tree_now(None, &Marker::new(), patience), []);
     assert!(before.elapsed() < Duration::from_secs(30));
 }

@@ -118,6 +118,21 @@ fn any_size_is_taken() {
     }
 }
 
+/// The parser alone shows "ßa" here.
+#[test]
+fn half_a_character_at_the_end_of_a_piece_changes_no_order() {
+    let text = "äaß漢🙂".as_bytes();
+    for cut in 0..=text.len() {
+        for second in cut..=text.len() {
+            let mut screen = showing(&text[..cut]);
+            screen.feed(&text[cut..second]);
+            screen.feed(&text[second..]);
+            assert_eq!(screen.text(), "äaß漢🙂", "{cut} {second}");
+        }
+    }
+    assert_eq!(showing(b"a\xc3\x1b[1mb\xff\xf0\x9fc").text(), "abc");
+}
+
 /// Pieces that terminals see, and some that they should not.
 fn output() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
