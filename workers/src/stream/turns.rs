@@ -5,6 +5,7 @@
 //! such a task may have ended is ours only once our own prompt was echoed in it.
 
 mod clock;
+mod orders;
 mod questions;
 
 use std::collections::HashSet;
@@ -19,9 +20,7 @@ use super::write;
 use crate::error::WorkerError;
 use crate::event::{SteerError, TurnEnd, WorkerEvent};
 use crate::fact::{DeniedBy, Fact, FailureKind, PromptSource};
-use crate::prompt;
 use crate::timings::Timings;
-use crate::worker::Order;
 
 /// The request that opens the conversation.
 const OPENING: &str = "open";
@@ -178,126 +177,6 @@ impl Turns {
     /// Whether a prompt was handed over that has no end yet.
     pub fn may_have_run(&self) -> bool {
         self.turn.is_some() || self.submission.as_ref().is_some_and(|known| known.written.is_some())
-    }
-
-    /// Takes an order. `Stop`, `Type` and `Resize` are not for this machine.
-    pub fn order(&mut self, now: Instant, order: Order) {
-        match order {
-            Order::Submit { text, taken } => self.submit(now, text, taken),
-            Order::Steer { text, taken } => self.steer(text, taken),
-            Order::Interrupt => self.interrupt(now),
-            Order::Compact if self.compaction == Compaction::None => {
-                self.compaction = Compaction::Ordered;
-                self.go_on(now);
-            }
-            _ => {}
-        }
-    }
-
-    fn submit(
-        &mut self,
-        now: Instant,
-        text: String,
-        taken: oneshot::Sender<Result<(), WorkerError>>,
-    ) {
-        let refused = match (&self.submission, self.input_broken) {
-            (_, Some((accepted, total))) => Some(self.not_reading(accepted, total)),
-            (Some(_), _) => Some(WorkerError::RefusedPrompt(
-                "another prompt waits for its turn; send this one after it".to_owned(),
-            )),
-            _ => prompt::prepare(&text).err(),
-        };
-        if let Some(error) = refused {
-            let _ = taken.send(Err(error));
-            return;
-        }
-        self.submission = Some(Submission { text, taken, since: now, written: None });
-        self.go_on(now);
-    }
-
-    /// Hands over what waits, when nothing runs.
-    fn go_on(&mut self, now: Instant) {
-        if self.turn.is_some() || self.swallow || !self.ready {
-            return;
-        }
-        if self.compaction == Compaction::Ordered {
-            self.compaction = Compaction::Written(now);
-            self.write(write::user(COMPACT), Why::Compact);
-        }
-        if self.compaction != Compaction::None {
-            return;
-        }
-        let Some(waiting) = self.submission.as_mut() else { return };
-        if waiting.written.is_none() {
-            waiting.written = Some(now);
-            let line = write::user(&waiting.text);
-            self.write(line, Why::Prompt);
-        }
-    }
-
-    fn steer(&mut self, text: String, taken: oneshot::Sender<Result<(), SteerError>>) {
-        let refused = if !self.turn.as_ref().is_some_and(|turn| turn.kind == Kind::Prompt) {
-            Some("no turn of yours runs".to_owned())
-        } else if let Some((accepted, total)) = self.input_broken {
-            Some(self.not_reading(accepted, total).to_string())
-        } else {
-            prompt::prepare_steer(&text).err().map(|error| error.to_string())
-        };
-        if let Some(reason) = refused {
-            let _ = taken.send(Err(SteerError::Refused(reason)));
-            return;
-        }
-        let line = write::user(&text);
-        self.count += 1;
-        self.steers.push(Steered { number: self.count, text, taken });
-        self.write(line, Why::Steer(self.count));
-    }
-
-    fn interrupt(&mut self, now: Instant) {
-        let Some(turn) = self.turn.as_mut().filter(|turn| turn.interrupted_at.is_none()) else {
-            return;
-        };
-        turn.interrupted_at = Some(now);
-        let over = turn.over.take();
-        if let Some((_, end)) = over {
-            self.end(now, end);
-            return;
-        }
-        self.count += 1;
-        let line = write::interrupt(&format!("interrupt-{}", self.count));
-        self.write(line, Why::Interrupt);
-    }
-
-    /// What became of a line.
-    pub fn written(&mut self, now: Instant, why: Why, outcome: Result<(), (usize, usize)>) {
-        let Err((accepted, total)) = outcome else { return };
-        // Half a line cannot be taken, and nothing may follow it.
-        self.input_broken.get_or_insert((accepted, total));
-        let error = || self.not_reading(accepted, total);
-        match why {
-            Why::Steer(number) => {
-                let reason = error().to_string();
-                if let Some(at) = self.steers.iter().position(|known| known.number == number) {
-                    let _ = self.steers.remove(at).taken.send(Err(SteerError::Refused(reason)));
-                }
-            }
-            Why::Prompt | Why::Compact | Why::Opening => {
-                let (told, end) = (error(), error());
-                if let Some(waiting) = self.submission.take() {
-                    let _ = waiting.taken.send(Err(told));
-                }
-                self.steps.push(Step::GiveUp(end));
-            }
-            // The turn goes on as it can; it ends by its own end or for want of any sign.
-            Why::Answer | Why::Interrupt => {}
-        }
-        if self.turn.is_none() {
-            self.go_on(now);
-        }
-    }
-
-    fn not_reading(&self, accepted: usize, total: usize) -> WorkerError {
-        WorkerError::NotReading { accepted, total, after: self.timings.write }
     }
 
     /// Takes what the CLI said.
