@@ -6,5 +6,6 @@ mod cli;
 mod live_text;
 mod prompts;
 mod stream_json;
+mod stream_worker;
 mod terminal;
 mod transcript;

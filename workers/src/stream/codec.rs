@@ -55,6 +55,12 @@ pub struct Outcome {
     pub failure: Option<Box<Fact>>,
 }
 
+/// A sub-agent that runs.
+struct Agent {
+    tool_use_id: Option<String>,
+    background: bool,
+}
+
 /// Reads the lines of one process.
 #[derive(Default)]
 pub struct Decoder {
@@ -64,7 +70,7 @@ pub struct Decoder {
     /// Inputs of calls without a result.
     inputs: HashMap<String, String>,
     /// Sub-agents that run, by the id of their task.
-    agents: HashMap<String, Option<String>>,
+    agents: HashMap<String, Agent>,
     /// This version has lines about sub-agents.
     tells_tasks: bool,
     failure: Option<Fact>,
@@ -236,8 +242,10 @@ impl Decoder {
     /// The end and the start of a sub-agent are said by its result and by a line of their own.
     fn is_news(&mut self, fact: &Fact) -> bool {
         match fact {
-            Fact::AgentSpawned { agent, tool_use_id, .. } => {
-                self.agents.insert(agent.clone(), tool_use_id.clone()).is_none()
+            Fact::AgentSpawned { agent, tool_use_id, background, .. } => {
+                let new = Agent { tool_use_id: tool_use_id.clone(), background: *background };
+                let known = self.agents.insert(agent.clone(), new);
+                known.is_none_or(|known| !known.background && *background)
             }
             Fact::AgentDone { agent, .. } => {
                 self.agents.remove(agent).is_some() || !self.tells_tasks
@@ -254,18 +262,22 @@ impl Decoder {
             return Some(Fact::ToolStarted { id, input });
         }
         self.tells_tasks = true;
+        let input = call.as_ref().and_then(|call| self.inputs.get(call));
+        let input: Option<Value> = input.and_then(|input| serde_json::from_str(input).ok());
+        let asked = input.is_some_and(|input| input["run_in_background"] == true);
         let fact = Fact::AgentSpawned {
             agent: task.to_owned(),
             tool_use_id: call,
             kind: owned(value, "subagent_type").or_else(|| owned(value, "description")),
-            background: value["is_backgrounded"] == true,
+            // Older versions say it only in the call, or in its receipt.
+            background: value["is_backgrounded"].as_bool().unwrap_or(asked),
         };
         self.is_news(&fact).then_some(fact)
     }
 
     fn task_progress(&self, value: &Value) -> Option<Fact> {
         let task = text(value, "task_id");
-        let call = self.agents.get(task)?.clone();
+        let call = self.agents.get(task)?.tool_use_id.clone();
         let text = owned(value, "summary")
             .or_else(|| owned(value, "last_tool_name"))
             .or_else(|| owned(value, "description"))?;
@@ -274,7 +286,7 @@ impl Decoder {
 
     fn task_ended(&mut self, value: &Value) -> Option<Fact> {
         let task = text(value, "task_id");
-        let call = self.agents.remove(task)?;
+        let call = self.agents.remove(task)?.tool_use_id;
         let status = match text(value, "status") {
             "completed" => AgentEnd::Completed,
             "killed" | "stopped" => AgentEnd::Killed,
