@@ -64,6 +64,10 @@ impl Front for AppFront {
         self.tell(AppEvent::Line('⎿', text.to_owned()));
     }
 
+    fn failed(&self, text: &str, _class: &str) {
+        self.notice(text);
+    }
+
     fn retry(&self, attempt: u32, max: u32, _delay_ms: u64, _status: Option<u16>, _class: &str) {
         self.tell(AppEvent::Line('⎿', format!("Retrying… (attempt {attempt}/{max})")));
     }

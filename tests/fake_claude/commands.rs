@@ -92,13 +92,20 @@ impl Conversation {
         self.chain_to(
             None,
             json!({"logicalParentUuid": logical, "type": "system", "subtype": "compact_boundary",
-                "content": "Conversation compacted", "isMeta": false, "level": "info",
+                "content": "Conversation compacted", "level": "info",
                 "compactMetadata": metadata}),
         );
         let prompt_id = self.session.state.borrow().prompt_id.clone();
-        self.chain(json!({"promptId": prompt_id, "type": "user", "isCompactSummary": true,
-            "isVisibleInTranscriptOnly": true,
-            "message": {"role": "user", "content": words}}));
+        let mut summary = json!({"promptId": prompt_id, "type": "user", "isCompactSummary": true,
+            "isVisibleInTranscriptOnly": true, "message": {"role": "user", "content": words}});
+        if is_332 {
+            summary["rowSource"] = json!("local");
+            summary["turnPosition"] = {
+                let state = self.session.state.borrow();
+                json!({"promptIndex": state.prompts, "turnIndex": state.turns})
+            };
+        }
+        self.chain_late(summary);
         self.chain_command("compact", "", "Compacted (ctrl+o to see full summary)");
         self.history = vec![json!({"role": "user", "content": [{"type": "text", "text": words}]})];
         let about = json!({"trigger": "manual", "compact_summary": answer});
@@ -123,15 +130,15 @@ impl Conversation {
             "harness",
         );
         caveat["isMeta"] = json!(true);
-        self.chain(caveat);
+        self.chain_late(caveat);
         let words = format!(
             "<command-name>/{name}</command-name>\n            \
              <command-message>{name}</command-message>\n            \
              <command-args>{arguments}</command-args>"
         );
-        self.chain(user(&words, "local"));
+        self.chain_late(user(&words, "local"));
         let words = format!("<local-command-stdout>{output}</local-command-stdout>");
-        self.chain(user(&words, "local"));
+        self.chain_late(user(&words, "local"));
     }
 
     /// `/clear`: the same process goes on in another session.

@@ -6,7 +6,6 @@ use serde_json::Value;
 use crate::message::Message;
 
 /// A question: may this tool run?
-#[allow(dead_code, reason = "the front of stream-json reads all of it")]
 #[derive(Debug, Clone)]
 pub struct Question {
     pub tool: String,
@@ -18,7 +17,6 @@ pub struct Question {
 }
 
 /// How the one in front answered.
-#[allow(dead_code, reason = "the front of stream-json reads all of it")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     Yes {
@@ -43,6 +41,12 @@ pub trait Front {
     fn tool_result(&self, _record: &Value, _tool_use: Option<&str>) {}
     fn retry(&self, _attempt: u32, _max: u32, _delay_ms: u64, _status: Option<u16>, _class: &str) {}
     fn notice(&self, _text: &str) {}
+    /// The turn ends with words of the CLI.
+    fn failed(&self, _text: &str, _class: &str) {}
+    /// A block that was stopped in the middle.
+    fn aborted(&self, _message: &Message, _content: &Value) {}
+    /// Everything of a message that was stopped has been told.
+    fn aborted_end(&self, _message: &Message) {}
     fn replayed(&self, _text: &str, _uuid: &str) {}
     /// Dropping the future takes the question back.
     fn ask(&self, question: Question) -> LocalBoxFuture<'static, Answer>;

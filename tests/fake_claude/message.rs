@@ -119,13 +119,18 @@ impl Message {
     /// The `message` of a record that holds only this block.
     pub fn with_block(&self, content: &Value, final_state: bool, is_332: bool) -> Value {
         let mut usage = self.usage.clone();
+        usage["service_tier"] = json!("standard");
+        for key in ["cache_creation_input_tokens", "cache_read_input_tokens"] {
+            if usage[key].is_null() {
+                usage[key] = json!(0);
+            }
+        }
         let mut message = json!({"id": self.id, "type": "message", "role": "assistant",
             "model": self.model, "content": [content], "stop_reason": Value::Null,
             "stop_sequence": null});
         if final_state {
             for (key, value) in [
                 ("server_tool_use", json!({"web_search_requests": 0, "web_fetch_requests": 0})),
-                ("service_tier", json!("standard")),
                 (
                     "cache_creation",
                     json!({"ephemeral_1h_input_tokens": 0,
@@ -136,11 +141,6 @@ impl Message {
                 ("speed", json!("standard")),
             ] {
                 usage[key] = value;
-            }
-            for key in ["cache_creation_input_tokens", "cache_read_input_tokens"] {
-                if usage[key].is_null() {
-                    usage[key] = json!(0);
-                }
             }
             if is_332 {
                 usage["output_tokens_details"] = json!({"thinking_tokens": 0});

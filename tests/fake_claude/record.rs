@@ -84,7 +84,7 @@ impl Conversation {
 
     /// The snapshot before a prompt.
     pub fn note_snapshot(&self, message: &str) {
-        self.note(json!({
+        self.transcript.add(&json!({
             "type": "file-history-snapshot", "messageId": message, "isSnapshotUpdate": false,
             "snapshot": {"messageId": message, "trackedFileBackups": {}, "timestamp": timestamp()},
         }));
@@ -207,6 +207,12 @@ impl Conversation {
             message["usage"]["fallback_credit"] = Value::Null;
         }
         let mut record = json!({"type": "assistant", "message": message});
+        if self.session.version.is_332() {
+            record["madeBy"] = json!("model");
+            if !extra["apiErrorStatus"].is_null() {
+                record["perTurnEffort"] = json!("medium");
+            }
+        }
         if let Value::Object(extra) = extra {
             for (key, value) in extra {
                 record[key] = value;

@@ -120,6 +120,10 @@ impl Conversation {
                 if prompt.source != Source::Typed {
                     record["sentAtMs"] = json!(jiff::Timestamp::now().as_millisecond());
                 }
+                if prompt.source == Source::Notification {
+                    record["rowSource"] = json!("recorded");
+                    record["queueSkipAttachments"] = json!(true);
+                }
             }
             if prompt.source != Source::Notification {
                 self.note_snapshot(&prompt.uuid);
@@ -206,10 +210,9 @@ impl Conversation {
 
     fn chain_block(&self, message: &Message, index: usize, content: &Value, cut: bool) -> String {
         let is_332 = self.session.version.is_332();
-        let mut inner = message.with_block(content, true, is_332);
+        let mut inner = message.with_block(content, !(cut && is_332), is_332);
         if cut && is_332 {
             inner["stop_reason"] = Value::Null;
-            inner.as_object_mut().map(|inner| inner.remove("stop_details"));
         }
         let mut record = json!({"message": inner, "requestId": message.request_id,
             "type": "assistant", "timestamp": message.blocks[index].at});
@@ -308,8 +311,11 @@ impl Conversation {
                 if !shown && silent {
                     return Ended::Withdrawn(text.to_owned());
                 }
-                let id = partial.map(|partial| self.keep_partial(&partial));
+                let id = partial.as_ref().map(|partial| self.keep_partial(partial));
                 self.chain_interrupt("[Request interrupted by user]", id);
+                if let Some(partial) = &partial {
+                    self.session.front.aborted_end(partial);
+                }
                 Ended::Interrupted
             }
             LoopEnd::InTool(id) => {
@@ -329,6 +335,9 @@ impl Conversation {
                 continue;
             }
             contents.push(block.content.clone());
+            if !block.ended {
+                self.session.front.aborted(partial, &block.content);
+            }
             let whole = block.ended && index + 1 < partial.blocks.len();
             if self.session.version.is_332() || whole {
                 self.chain_block(partial, index, &block.content, !whole);
@@ -375,7 +384,7 @@ impl Conversation {
         if let Some(details) = &told.details {
             extra["error_details"] = json!(details);
         }
-        self.session.front.notice(&told.text);
+        self.session.front.failed(&told.text, told.class);
         self.fire("StopFailure", extra).await;
         if !self.session.version.is_332() {
             self.chain_duration(began);
@@ -429,7 +438,12 @@ impl Conversation {
             attachment["delivery_id"] = json!(hash());
             attachment["humanTurn"] = json!(true);
         }
-        self.attach(attachment, Some("user"));
+        let mut record = json!({"attachment": attachment, "type": "attachment"});
+        if self.session.version.is_332() {
+            record["rendered"] = json!(["(elided)"]);
+            record["renderedRole"] = json!("user");
+        }
+        self.chain_late(record);
         self.session.front.replayed(&prompt.text, &prompt.uuid);
         json!({"type": "text", "text": prompt.text})
     }
