@@ -3,6 +3,7 @@
 mod dialogs;
 mod shapes;
 mod stops;
+mod streams;
 mod turns;
 
 use std::path::PathBuf;
