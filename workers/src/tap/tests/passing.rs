@@ -319,3 +319,32 @@ async fn a_client_that_reads_slowly_slows_the_upstream_down() {
     drop(pour);
     assert_eq!(within(read).await.unwrap().unwrap().len(), sent + piece.len());
 }
+
+#[tokio::test]
+async fn a_question_is_not_gathered_when_the_upstream_does_not_read_it() {
+    let mut api = Api::start().await;
+    let tap = Tap::start(&api.url).unwrap();
+    let (sender, receiver) = mpsc::channel::<Result<Bytes, Infallible>>(1);
+    let pieces =
+        stream::unfold(
+            receiver,
+            |mut receiver| async move { Some((receiver.recv().await?, receiver)) },
+        );
+    let asked = question(&tap, "s").body(reqwest::Body::wrap_stream(pieces));
+    let asked = tokio::spawn(asked.send());
+    let piece = Bytes::from(vec![b'x'; 64 * 1024]);
+    let total = 64 * 1024 * 1024;
+    let mut sent = 0;
+    while sent < total {
+        let taken = sender.send(Ok(piece.clone()));
+        if tokio::time::timeout(Duration::from_millis(500), taken).await.is_err() {
+            break;
+        }
+        sent += piece.len();
+    }
+    assert!(sent < total / 2, "{sent} bytes were taken");
+    drop(sender);
+    let got = api.next().await;
+    assert_eq!(got.say(&[], "ok").await.len(), sent);
+    assert_eq!(within(asked).await.unwrap().unwrap().status(), 200);
+}
