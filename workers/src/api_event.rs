@@ -5,6 +5,7 @@
 //! eyes, and the record that follows is the truth.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::fact::Fact;
 
@@ -82,7 +83,20 @@ impl ApiEvents {
     /// What one event says; `json` is its data, e.g. `{"type": "message_stop"}`.
     pub fn read(&mut self, json: &str) -> Option<Fact> {
         // A kind of event that we do not know may have any shape.
-        let event = serde_json::from_str(json).unwrap_or(Event::Other);
+        self.event(serde_json::from_str(json).unwrap_or(Event::Other))
+    }
+
+    /// The same for one that was read from JSON before.
+    pub fn read_value(&mut self, value: &Value) -> Option<Fact> {
+        self.event(Event::deserialize(value).unwrap_or(Event::Other))
+    }
+
+    /// The message that streams.
+    pub fn message(&self) -> Option<&str> {
+        Some(self.message.as_str()).filter(|message| !message.is_empty())
+    }
+
+    fn event(&mut self, event: Event) -> Option<Fact> {
         if let Event::MessageStart { message: Start { id, model } } = event {
             self.message.clone_from(&id);
             self.stop_reason = None;
@@ -111,7 +125,7 @@ impl ApiEvents {
             },
             Event::ContentBlockStop { index: block } => Some(Fact::BlockEnded { message, block }),
             Event::MessageDelta { delta } => {
-                self.stop_reason = delta.stop_reason;
+                self.stop_reason = delta.stop_reason.or(self.stop_reason.take());
                 None
             }
             Event::MessageStop => {

@@ -9,6 +9,7 @@ use claw_runtime::usage::TokenUsage;
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::api_event::ApiEvents;
 use crate::fact::{AgentEnd, DeniedBy, Fact, FailureKind, PromptSource};
 use crate::transcript::record::{
     agent, content, failure, owned, quota, text, tool_facts, usage, words,
@@ -65,8 +66,7 @@ struct Agent {
 #[derive(Default)]
 pub struct Decoder {
     /// The message that streams.
-    message: String,
-    stop_reason: Option<String>,
+    live: ApiEvents,
     /// Inputs of calls without a result.
     inputs: HashMap<String, String>,
     /// Sub-agents that run, by the id of their task.
@@ -131,36 +131,12 @@ impl Decoder {
             return Vec::new();
         }
         let event = &value["event"];
-        if text(event, "type") == "message_start" {
-            text(&event["message"], "id").clone_into(&mut self.message);
-            self.stop_reason = None;
-        }
-        let message = self.message.clone();
-        let block = event["index"].as_u64().and_then(|index| usize::try_from(index).ok());
-        match (text(event, "type"), block) {
-            ("message_start", _) => {
-                vec![Fact::MessageBegan { message, model: owned(&event["message"], "model") }]
-            }
-            ("content_block_start", Some(block)) => {
-                began(message, block, &event["content_block"]).into_iter().collect()
-            }
-            ("content_block_delta", Some(block)) => {
-                delta(message, block, &event["delta"]).into_iter().collect()
-            }
-            ("content_block_stop", Some(block)) => vec![Fact::BlockEnded { message, block }],
-            ("message_delta", _) => {
-                self.stop_reason =
-                    owned(&event["delta"], "stop_reason").or(self.stop_reason.take());
-                counted(&event["usage"])
-                    .map(|usage| Fact::Usage { message, usage })
-                    .into_iter()
-                    .collect()
-            }
-            ("message_stop", _) => {
-                vec![Fact::MessageEnded { message, stop_reason: self.stop_reason.take() }]
-            }
-            _ => Vec::new(),
-        }
+        let fact = self.live.read_value(event);
+        let usage = self.live.message().and_then(|message| {
+            let usage = counted(&event["usage"])?;
+            Some(Fact::Usage { message: message.to_owned(), usage })
+        });
+        fact.into_iter().chain(usage).collect()
     }
 
     /// Finished blocks.
@@ -348,29 +324,6 @@ fn answer(response: &Value) -> StreamMessage {
     StreamMessage::Answer {
         request_id: text(response, "request_id").to_owned(),
         error: failed.then(|| text(response, "error").to_owned()),
-    }
-}
-
-fn began(message: String, block: usize, content: &Value) -> Option<Fact> {
-    match text(content, "type") {
-        "thinking" | "redacted_thinking" => Some(Fact::ThinkingBegan { message, block }),
-        "tool_use" => {
-            let (id, name) = (text(content, "id").to_owned(), text(content, "name").to_owned());
-            Some(Fact::ToolUseBegan { message, block, id, name })
-        }
-        _ => None,
-    }
-}
-
-fn delta(message: String, block: usize, delta: &Value) -> Option<Fact> {
-    match text(delta, "type") {
-        "text_delta" => {
-            Some(Fact::TextDelta { message, block, text: text(delta, "text").to_owned() })
-        }
-        "thinking_delta" => {
-            Some(Fact::ThinkingDelta { message, block, text: text(delta, "thinking").to_owned() })
-        }
-        _ => None,
     }
 }
 
