@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use claw_runtime::event::NullSink;
 use claw_tests::mock_api::{Gate, MessagesStream, PATIENCE, Reply};
+use claw_workers::process::Marker;
 use claw_workers::stream::{self, Launch};
 use claw_workers::{
     Ending, Fact, FailureKind, OpenAs, PromptSource, Story, Timings, Transport, TurnEnd, Verdict,
@@ -47,7 +48,7 @@ impl Driven {
         let mut environment = room.environment(room.api.base_url());
         environment.push(("CLAUDE_CODE_MAX_RETRIES".into(), "1".into()));
         let version = room.version.number().to_owned();
-        let launch = Launch { argv, environment, version };
+        let launch = Launch { argv, environment, version, marker: Marker::new() };
         let (worker, events) = stream::start(config(room), launch, open);
         Self { worker, events }
     }

@@ -14,6 +14,8 @@ use tokio::time::Instant;
 
 use super::turns::Why;
 use crate::error::WorkerError;
+use crate::process::{self, Marker, Patience, ProcessId};
+use crate::timings::Timings;
 
 /// The longest line that is read.
 pub(super) const LINE_LIMIT: usize = 16 * 1024 * 1024;
@@ -28,12 +30,23 @@ pub(super) enum Line {
     Failed(WorkerError),
 }
 
-/// What became of a line that was written: bytes accepted and in all when it was not taken whole.
-pub(super) type Written = (Why, Result<(), (usize, usize)>);
+/// What became of a line that was written.
+pub(super) type Written = (Why, Result<(), NotTaken>);
+
+/// A line that was not taken whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct NotTaken {
+    pub accepted: usize,
+    pub total: usize,
+    /// Its input is closed: the end of the process follows as a rule, and says more.
+    pub closed: bool,
+}
 
 /// A running CLI.
 pub(super) struct Process {
     pub child: Child,
+    id: Option<ProcessId>,
+    marker: Marker,
     pub lines: mpsc::Receiver<Line>,
     pub written: mpsc::UnboundedReceiver<Written>,
     /// Dropping it ends the CLI's input once what waits was written.
@@ -44,7 +57,11 @@ pub(super) struct Process {
 
 impl Process {
     /// Starts the command. `write` bounds each write.
-    pub fn start(mut command: Command, write: Duration) -> Result<Self, WorkerError> {
+    pub fn start(
+        mut command: Command,
+        marker: Marker,
+        write: Duration,
+    ) -> Result<Self, WorkerError> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let spawn = |source: std::io::Error| WorkerError::Spawn { message: source.to_string() };
         let mut child = command.kill_on_drop(true).spawn().map_err(spawn)?;
@@ -52,6 +69,7 @@ impl Process {
         let stdin = child.stdin.take().ok_or_else(pipe)?;
         let stdout = child.stdout.take().ok_or_else(pipe)?;
         let errors = child.stderr.take().ok_or_else(pipe)?;
+        let id = child.id().and_then(ProcessId::of);
         let stderr = Arc::default();
         let (lines_in, lines) = mpsc::channel(LINES_AHEAD);
         let (input, input_out) = mpsc::unbounded_channel();
@@ -61,7 +79,7 @@ impl Process {
             tokio::spawn(keep_tail(errors, Arc::clone(&stderr))),
             tokio::spawn(write_lines(stdin, input_out, written_in, write)),
         ];
-        Ok(Self { child, lines, written, input: Some(input), stderr, tasks })
+        Ok(Self { child, id, marker, lines, written, input: Some(input), stderr, tasks })
     }
 
     /// Puts a line behind those that wait to be written.
@@ -88,6 +106,25 @@ impl Process {
         if let Some(reader) = self.tasks.get_mut(1) {
             let _ = tokio::time::timeout(wait, reader).await;
         }
+    }
+}
+
+impl Process {
+    /// All that the CLI has started so far and that lives. To be asked before its end: afterwards
+    /// what has dropped the marker belongs to nobody any more.
+    pub async fn started(&self) -> Vec<ProcessId> {
+        let (id, marker) = (self.id, self.marker.clone());
+        process::on_a_thread(move || process::collect(id, &marker)).await.unwrap_or_default()
+    }
+
+    /// Ends what is left of the CLI and of what it started, in bounded time.
+    pub async fn end_tree(&mut self, started: Vec<ProcessId>, timings: &Timings) {
+        let patience = Patience::from(timings);
+        process::end_tree(self.id, &self.marker, patience).await;
+        let _ = tokio::time::timeout(timings.kill, self.child.wait()).await;
+        let left: Vec<ProcessId> = started.into_iter().filter(|one| one.lives()).collect();
+        let ends = left.into_iter().map(|one| process::end_tree(Some(one), &self.marker, patience));
+        futures_util::future::join_all(ends).await;
     }
 }
 
@@ -143,7 +180,7 @@ async fn write_lines(
     while let Some((mut line, why)) = input.recv().await {
         line.push('\n');
         let outcome = if broken {
-            Err((0, line.len()))
+            Err(NotTaken { accepted: 0, total: line.len(), closed: false })
         } else {
             write_line(&mut stdin, line.as_bytes(), wait).await
         };
@@ -154,17 +191,16 @@ async fn write_lines(
     }
 }
 
-async fn write_line(
-    stdin: &mut ChildStdin,
-    line: &[u8],
-    wait: Duration,
-) -> Result<(), (usize, usize)> {
+async fn write_line(stdin: &mut ChildStdin, line: &[u8], wait: Duration) -> Result<(), NotTaken> {
     let deadline = Instant::now() + wait;
     let mut accepted = 0;
     while accepted < line.len() {
         match tokio::time::timeout_at(deadline, stdin.write(&line[accepted..])).await {
             Ok(Ok(bytes @ 1..)) => accepted += bytes,
-            _ => return Err((accepted, line.len())),
+            other => {
+                let closed = matches!(other, Ok(Err(_)));
+                return Err(NotTaken { accepted, total: line.len(), closed });
+            }
         }
     }
     Ok(())

@@ -15,6 +15,7 @@ use super::turns::{Step, Turns};
 use crate::config::WorkerConfig;
 use crate::error::WorkerError;
 use crate::event::{Asked, Verdict, WorkerEvent};
+use crate::process::{MARKER_VARIABLE, Marker};
 use crate::worker::{Order, Parts};
 
 /// What a worker is started with, made by who knows versions and environments.
@@ -24,6 +25,8 @@ pub struct Launch {
     pub argv: Vec<OsString>,
     pub environment: Vec<(OsString, OsString)>,
     pub version: String,
+    /// By it everything is found that the CLI leaves behind.
+    pub marker: Marker,
 }
 
 /// The answer to a question; none when its asker is not waited for any more.
@@ -40,8 +43,8 @@ enum End {
 /// Runs one worker until it ends. The last event is [`WorkerEvent::Ended`].
 pub(super) async fn run(config: WorkerConfig, launch: Launch, parts: Parts) {
     let Parts { open, mut orders, events } = parts;
-    let process =
-        command(&config, &launch).and_then(|command| Process::start(command, config.timings.write));
+    let process = command(&config, &launch)
+        .and_then(|command| Process::start(command, launch.marker.clone(), config.timings.write));
     let process = match process {
         Ok(process) => process,
         Err(error) => {
@@ -75,6 +78,7 @@ fn command(config: &WorkerConfig, launch: &Launch) -> Result<Command, WorkerErro
     let mut command = Command::new(program);
     command.args(words).current_dir(&config.cwd).env_clear().process_group(0);
     command.envs(launch.environment.iter().map(|(name, value)| (name, value)));
+    command.env(MARKER_VARIABLE, launch.marker.as_str());
     Ok(command)
 }
 
@@ -172,6 +176,7 @@ impl Session {
     ) {
         let timings = &config.timings;
         orders.close();
+        let started = self.process.started().await;
         self.process.close_input();
         let wait = match end {
             End::Stopped(_) => timings.terminate,
@@ -179,7 +184,7 @@ impl Session {
             End::Failed(_) => std::time::Duration::ZERO,
         };
         let ended = tokio::time::timeout(wait, self.process.child.wait()).await;
-        end_tree(&mut self.process, config).await;
+        self.process.end_tree(started, timings).await;
         self.process.drain_errors(timings.kill).await;
         let status = match ended {
             Ok(Ok(status)) => status.to_string(),
@@ -228,10 +233,4 @@ async fn until(deadline: Option<Instant>) {
         Some(at) => tokio::time::sleep_until(at.into()).await,
         None => std::future::pending().await,
     }
-}
-
-/// Ends what is left of the process and of what it started.
-async fn end_tree(process: &mut Process, config: &WorkerConfig) {
-    let _ = process.child.start_kill();
-    let _ = tokio::time::timeout(config.timings.kill, process.child.wait()).await;
 }

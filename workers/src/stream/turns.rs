@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 use questions::Question;
 
 use super::codec::{Outcome, StreamMessage};
+use super::process::NotTaken;
 use super::write;
 use crate::error::WorkerError;
 use crate::event::{SteerError, TurnEnd, WorkerEvent};
@@ -129,7 +130,7 @@ pub(super) struct Turns {
     swallow: bool,
     /// Interrupts and steered prompts so far.
     count: u64,
-    input_broken: Option<(usize, usize)>,
+    input_broken: Option<NotTaken>,
     steps: Vec<Step>,
 }
 
@@ -408,8 +409,8 @@ impl Turns {
         }
         let unasked = turn.kind == Kind::Unasked;
         self.event(WorkerEvent::TurnEnded { end, unasked });
-        if let Some((accepted, total)) = self.input_broken {
-            self.steps.push(Step::GiveUp(self.not_reading(accepted, total)));
+        if let Some(line) = self.input_broken {
+            self.steps.push(Step::GiveUp(self.not_reading(line)));
         }
         self.go_on(now);
     }

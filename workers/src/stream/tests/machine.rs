@@ -10,6 +10,7 @@ use crate::error::WorkerError;
 use crate::event::{SteerError, TurnEnd, Verdict, WorkerEvent};
 use crate::fact::{DeniedBy, Fact, FailureKind, PromptSource};
 use crate::stream::codec::Decoder;
+use crate::stream::process::NotTaken;
 use crate::stream::turns::{Step, Turns, Why};
 use crate::timings::Timings;
 use crate::worker::Order;
@@ -275,7 +276,11 @@ fn a_steered_prompt_that_is_not_read_says_how_much_was_accepted() {
     let _taken = bench.submit("hi");
     bench.say(&said::init());
     let mut steered = bench.steer("more");
-    bench.turns.written(bench.now, Why::Steer(1), Err((4096, 70_000)));
+    bench.turns.written(
+        bench.now,
+        Why::Steer(1),
+        Err(NotTaken { accepted: 4096, total: 70_000, closed: false }),
+    );
     let Ok(Err(SteerError::Refused(reason))) = steered.try_recv() else { panic!() };
     assert!(reason.contains("4096 of 70000"), "{reason}");
     let mut second = bench.steer("again");

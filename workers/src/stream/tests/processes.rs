@@ -6,6 +6,7 @@ use super::scripted::{Driven, OPENED, SESSION, Script, pieces, said};
 use crate::error::WorkerError;
 use crate::event::{Asked, SteerError, TurnEnd, Verdict, WorkerEvent};
 use crate::fact::{DeniedBy, Fact};
+use crate::process::ProcessId;
 
 fn asked(event: WorkerEvent) -> Option<Asked> {
     match event {
@@ -284,6 +285,31 @@ async fn stop_ends_one_that_does_not_want_to() {
     driven.worker.stop().await;
     assert!(matches!(driven.events.recv().await, Some(WorkerEvent::Ended(WorkerError::Stopped))));
     assert!(driven.events.recv().await.is_none(), "nothing follows");
+}
+
+#[tokio::test]
+async fn stop_ends_everything_that_was_started_also_what_has_left_its_session_and_environment() {
+    let left = "setsid sleep 300 & echo $! > one; env -i setsid sleep 301 & echo $! > two; \
+                touch begun; while IFS= read -r line; do :; done; exit 0";
+    let mut driven = Script::opened().run(left).start();
+    driven.ready().await;
+    let pid = |name: &str| {
+        let text = std::fs::read_to_string(driven.folder().join(name)).ok()?;
+        ProcessId::of(text.trim().parse().ok()?)
+    };
+    let begun = || driven.folder().join("begun").exists().then(|| (pid("one"), pid("two")));
+    let started = async {
+        loop {
+            if let Some((Some(one), Some(two))) = begun() {
+                return [one, two];
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let started = tokio::time::timeout(Duration::from_secs(10), started).await.unwrap();
+    assert!(started.iter().all(|one| one.lives()));
+    driven.worker.stop().await;
+    assert!(started.iter().all(|one| !one.lives()), "{started:?}");
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 
 use crate::config::{Transport, WindowSize, WorkerConfig};
 use crate::event::WorkerEvent;
+use crate::process::Marker;
 use crate::stream::{Launch, start};
 use crate::timings::Timings;
 use crate::worker::{OpenAs, Worker};
@@ -81,6 +82,7 @@ impl Script {
             argv: vec!["sh".into(), program.into()],
             environment,
             version: "2.1.332".to_owned(),
+            marker: Marker::new(),
         };
         let (worker, events) = start(config, launch, open);
         Driven { worker, events, folder: self.folder }

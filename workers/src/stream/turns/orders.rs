@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use tokio::sync::oneshot;
 
+use super::super::process::NotTaken;
 use super::{COMPACT, Compaction, Kind, Steered, Step, Submission, Turns, Why, write};
 use crate::error::WorkerError;
 use crate::event::SteerError;
@@ -32,7 +33,7 @@ impl Turns {
         taken: oneshot::Sender<Result<(), WorkerError>>,
     ) {
         let refused = match (&self.submission, self.input_broken) {
-            (_, Some((accepted, total))) => Some(self.not_reading(accepted, total)),
+            (_, Some(line)) => Some(self.not_reading(line)),
             (Some(_), _) => Some(WorkerError::RefusedPrompt(
                 "another prompt waits for its turn; send this one after it".to_owned(),
             )),
@@ -69,8 +70,8 @@ impl Turns {
     fn steer(&mut self, text: String, taken: oneshot::Sender<Result<(), SteerError>>) {
         let refused = if !self.turn.as_ref().is_some_and(|turn| turn.kind == Kind::Prompt) {
             Some("no turn of yours runs".to_owned())
-        } else if let Some((accepted, total)) = self.input_broken {
-            Some(self.not_reading(accepted, total).to_string())
+        } else if let Some(line) = self.input_broken {
+            Some(self.not_reading(line).to_string())
         } else {
             prompt::prepare_steer(&text).err().map(|error| error.to_string())
         };
@@ -100,11 +101,11 @@ impl Turns {
     }
 
     /// What became of a line.
-    pub fn written(&mut self, now: Instant, why: Why, outcome: Result<(), (usize, usize)>) {
-        let Err((accepted, total)) = outcome else { return };
+    pub fn written(&mut self, now: Instant, why: Why, outcome: Result<(), NotTaken>) {
+        let Err(line) = outcome else { return };
         // Half a line cannot be taken, and nothing may follow it.
-        self.input_broken.get_or_insert((accepted, total));
-        let error = || self.not_reading(accepted, total);
+        self.input_broken.get_or_insert(line);
+        let error = || self.not_reading(line);
         match why {
             Why::Steer(number) => {
                 let reason = error().to_string();
@@ -112,6 +113,8 @@ impl Turns {
                     let _ = self.steers.remove(at).taken.send(Err(SteerError::Refused(reason)));
                 }
             }
+            // What is said at its end is a better reason, and comes by itself or by a deadline.
+            _ if line.closed => {}
             Why::Prompt | Why::Compact | Why::Opening => {
                 let (told, end) = (error(), error());
                 if let Some(waiting) = self.submission.take() {
@@ -127,7 +130,8 @@ impl Turns {
         }
     }
 
-    pub(super) fn not_reading(&self, accepted: usize, total: usize) -> WorkerError {
+    pub(super) fn not_reading(&self, line: NotTaken) -> WorkerError {
+        let NotTaken { accepted, total, .. } = line;
         WorkerError::NotReading { accepted, total, after: self.timings.write }
     }
 }
