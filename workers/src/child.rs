@@ -98,18 +98,23 @@ impl PtyChild {
 
     /// Ends it and everything that it started: SIGTERM, `Timings.terminate`, SIGKILL,
     /// `Timings.kill`. Returns what lives even then. A dropped future changes nothing.
-    pub async fn end(mut self) -> Vec<ProcessId> {
-        match self.begin_end() {
+    pub async fn end(self) -> Vec<ProcessId> {
+        let patience = Patience::from(&self.timings);
+        self.end_within(patience).await
+    }
+
+    /// [`end`](Self::end) for those who have other plans with the time.
+    pub async fn end_within(mut self, patience: Patience) -> Vec<ProcessId> {
+        match self.begin_end(patience) {
             Some(ended) => ended.await.unwrap_or_default(),
             None => Vec::new(),
         }
     }
 
-    fn begin_end(&mut self) -> Option<oneshot::Receiver<Vec<ProcessId>>> {
+    fn begin_end(&mut self, patience: Patience) -> Option<oneshot::Receiver<Vec<ProcessId>>> {
         let mut living = self.living.take()?;
         self.input.close();
         let (id, marker) = (self.id, self.marker.clone());
-        let patience = Patience::from(&self.timings);
         Some(process::on_a_thread(move || {
             // Its output is read meanwhile: one that cannot write its last words does not end.
             let left = process::end_tree_now(Some(id), &marker, patience);
@@ -123,7 +128,7 @@ impl PtyChild {
 impl Drop for PtyChild {
     fn drop(&mut self) {
         // Nobody waits for it.
-        let _ = self.begin_end();
+        let _ = self.begin_end(Patience::from(&self.timings));
     }
 }
 

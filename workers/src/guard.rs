@@ -13,12 +13,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::process::{Marker, Patience, collect, end_tree_now};
-use crate::timings::Timings;
+use crate::timings::{SECOND_LOOK, Timings};
 
 /// The hidden subcommand. Its arguments: the marker, and the beginning that our private folders have
 /// in common (see [`Guard::spawn`]).
@@ -26,8 +25,6 @@ pub const SUBCOMMAND: &str = "__worker-guard";
 
 /// Said when no worker is left and no folder.
 const ALL_IN_ORDER: u8 = b'c';
-/// A process that was being started at the moment of our end shows its marker only now.
-const SECOND_LOOK: Duration = Duration::from_millis(500);
 
 /// The guard of our process. Dropping it makes it act; [`release`](Self::release) sends it home.
 pub struct Guard {
@@ -114,7 +111,6 @@ fn last_word(pipe: &mut impl Read) -> Option<u8> {
 fn clean_up(marker: &Marker, private: &Path) {
     let patience = Patience::from(&Timings::default());
     if collect(None, marker).is_empty() {
-        // Nothing would tell of it, so there is nothing to wait for but the time.
         std::thread::sleep(SECOND_LOOK);
     }
     end_tree_now(None, marker, patience);

@@ -19,13 +19,10 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, Signal};
 use tokio::sync::oneshot;
 
-use crate::timings::Timings;
+use crate::timings::{LOOK_AGAIN, Timings};
 
 /// The variable that everything a worker starts has in its environment.
 pub const MARKER_VARIABLE: &str = "CLAW_WORKER";
-
-/// Where processes have to be looked at again and again because nothing tells of their end.
-pub(crate) const WITHOUT_EVENTS: Duration = Duration::from_millis(20);
 
 /// The value of [`MARKER_VARIABLE`]: `<ours>` for all workers of our process, `<ours>.<number>` for
 /// one of them. No secret: tool commands see it.
@@ -245,7 +242,7 @@ impl Targets {
             let handles: Vec<&OwnedFd> =
                 self.0.iter().filter_map(|target| target.handle.as_ref()).collect();
             let silent = handles.len() < self.0.len();
-            let wait = if silent { left.min(WITHOUT_EVENTS) } else { left };
+            let wait = if silent { left.min(LOOK_AGAIN) } else { left };
             wait_readable(&handles, wait);
         }
     }

@@ -9,6 +9,13 @@ pub(crate) const TAP_CONNECT: Duration = Duration::from_secs(30);
 /// Before the tap accepts again when the system refused a connection (no descriptors are left).
 pub(crate) const TAP_ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
+/// Between two looks at a process where the system makes no event of its end.
+pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// After our end the guard looks once more, for what was just being started and could not be known
+/// for ours yet. Nothing tells of it.
+pub(crate) const SECOND_LOOK: Duration = Duration::from_millis(500);
+
 /// How long is waited for what. No other wait exists in this crate
 /// but those above.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,9 +12,10 @@ use tokio::sync::watch;
 
 use super::exit::Exit;
 use crate::config::WindowSize;
-use crate::process::{self, WITHOUT_EVENTS};
+use crate::process;
 use crate::pty::peek_exit;
 use crate::screen::{Screen, ScreenView};
+use crate::timings::LOOK_AGAIN;
 
 /// Reads of output that the end of the process is held back for.
 const LAST_WORDS: u32 = 256;
@@ -179,7 +180,7 @@ impl Pump {
         let mut polled = vec![PollFd::new(&self.stopped, PollFlags::IN)];
         polled.extend(open.then(|| PollFd::new(&*self.master, PollFlags::IN)));
         polled.extend(process.map(|process| PollFd::new(process, PollFlags::IN)));
-        let look_again = Timespec::try_from(WITHOUT_EVENTS).ok();
+        let look_again = Timespec::try_from(LOOK_AGAIN).ok();
         let look_again = look_again.filter(|_| pending && self.process.is_none());
         // An error (a signal, no memory) only means to look again.
         let _ = rustix::event::poll(&mut polled, look_again.as_ref());

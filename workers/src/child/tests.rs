@@ -300,6 +300,18 @@ async fn what_a_child_left_behind_ends_with_it_also_when_it_was_killed_first() {
 }
 
 #[tokio::test]
+async fn who_has_no_time_kills_at_once() {
+    let marker = Marker::new();
+    let slow = Timings { terminate: LONG * 10, ..Timings::brisk() };
+    let script = "trap '' TERM HUP; (setsid sleep 333 &); echo ready; sleep 334; sleep 335";
+    let child = start_with(script, &marker, &slow);
+    shows(&child, "ready").await;
+    let patience = Patience { terminate: Duration::ZERO, kill: LONG };
+    assert_eq!(bounded(child.end_within(patience)).await, []);
+    assert_eq!(process::collect(None, &marker), []);
+}
+
+#[tokio::test]
 async fn dropping_ends_it_too() {
     let marker = Marker::new();
     let child = start_with(

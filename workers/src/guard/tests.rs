@@ -1,6 +1,6 @@
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::ExitStatusExt as _;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::*;
 use crate::child::PtyChild;
