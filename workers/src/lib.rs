@@ -7,12 +7,17 @@
 //! Deliberately missing: any drawing, any knowledge of the front-end.
 
 mod api_event;
+pub mod argv;
 mod child;
 mod config;
+pub mod dialog;
+pub mod environment;
 mod error;
 mod event;
 mod fact;
 pub mod guard;
+pub mod hooks;
+pub mod private_dir;
 pub mod process;
 pub mod prompt;
 pub mod protocol;
@@ -23,6 +28,8 @@ pub mod stream;
 pub mod tap;
 mod timings;
 pub mod transcript;
+pub mod trust;
+pub mod version;
 mod worker;
 
 pub use child::{Exit, Input, LiveScreen, PtyChild};

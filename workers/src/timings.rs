@@ -57,6 +57,10 @@ pub struct Timings {
     pub version: Duration,
     /// For the CLI's own compaction.
     pub compaction: Duration,
+    /// For a hook that only tells something, and for its record to arrive.
+    pub hook: Duration,
+    /// For the CLI's lock on its configuration file; longer than a forgotten one counts.
+    pub config_lock: Duration,
 }
 
 impl Default for Timings {
@@ -84,6 +88,8 @@ impl Default for Timings {
             subagent_age: s(3600),
             version: s(10),
             compaction: s(600),
+            hook: s(10),
+            config_lock: s(12),
         }
     }
 }
@@ -113,6 +119,8 @@ impl Timings {
             subagent_age: s(20),
             version: s(10),
             compaction: s(20),
+            hook: s(5),
+            config_lock: s(12),
         }
     }
 }
