@@ -141,6 +141,8 @@ pub enum Fact {
         source: PromptSource,
     },
     /// One finished block of a message, in order. `block` is its index where the record has it.
+    /// `usage` is that of the whole message as far as it was known; each block repeats it, so it counts
+    /// once per message, the last one.
     Block {
         message: String,
         block: Option<usize>,
@@ -204,6 +206,7 @@ pub enum Fact {
         text: String,
     },
     /// A sub-agent was launched by this tool call.
+    /// `agent` is the id of the call for as long as the sub-agent's own is not known.
     AgentSpawned {
         agent: String,
         tool_use_id: Option<String>,
