@@ -141,3 +141,6 @@ fn deepest(folder: &Path) -> Option<Aim> {
         Some((path.to_path_buf(), found.dev(), found.ino()))
     })
 }
+
+#[cfg(test)]
+mod tests;

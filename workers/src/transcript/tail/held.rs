@@ -117,7 +117,6 @@ pub(super) fn look(
     }
     Ok(match Held::open(path)? {
         None => Look::Idle,
-        Some(other) if other.id == held.id => Look::Idle,
         Some(other) if other.goes_on(offset, mark)? => Look::Continued(other),
         Some(other) => Look::Restarted(other),
     })

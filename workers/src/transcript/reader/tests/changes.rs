@@ -21,13 +21,19 @@ async fn folders_that_are_made_late_are_followed() {
     let path = folder.join("session.jsonl");
     let mut late = reader(&path, Duration::from_hours(1));
     assert!(late.catch_up().await.is_empty());
+    let file = path.clone();
     let made = tokio::task::spawn_blocking(move || {
         fs::create_dir_all(&folder).unwrap();
-        append(&path, line(1).as_bytes());
+        append(&file, line(1).as_bytes());
     });
     let event = tokio::time::timeout(super::PATIENCE, late.next()).await.unwrap();
     assert_eq!(word(&event), "é1");
     made.await.unwrap();
+    // From now on the folder itself is watched.
+    assert!(late.catch_up().await.is_empty());
+    append(&path, line(2).as_bytes());
+    let event = tokio::time::timeout(super::PATIENCE, late.next()).await.unwrap();
+    assert_eq!(word(&event), "é2");
 }
 
 #[tokio::test]
@@ -42,9 +48,10 @@ async fn a_folder_that_was_replaced_is_followed() {
     fs::rename(&folder, place.path().join("old")).unwrap();
     fs::create_dir(&folder).unwrap();
     append(&path, lines(1..3).as_bytes());
-    let told = [late.next().await];
     // It goes on where the old one was left.
-    assert_eq!(told.iter().map(word).collect::<Vec<_>>(), ["é2"]);
+    let told: Vec<String> = late.catch_up().await.iter().map(word).collect();
+    assert_eq!(told, ["é2"]);
+    assert!(late.catch_up().await.is_empty());
     append(&path, line(3).as_bytes());
     let event = tokio::time::timeout(super::PATIENCE, late.next()).await.unwrap();
     assert_eq!(word(&event), "é3");

@@ -112,6 +112,7 @@ async fn the_slow_poll_finds_what_notification_missed() {
     let mut scene = Scene::with_poll(Duration::from_millis(30));
     scene.append(line(1));
     scene.expect(&["é1"]).await;
+    assert!(scene.now().await.is_empty());
     scene.reader.watch.blind();
     scene.append(line(2));
     scene.expect(&["é2"]).await;
