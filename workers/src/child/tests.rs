@@ -238,10 +238,12 @@ async fn a_child_that_reads_slowly_is_waited_for() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_worker_ends_its_writes() {
+async fn output_goes_on_while_a_write_is_stuck_and_the_end_of_the_worker_ends_the_write() {
     let timings = Timings { write: LONG, ..Timings::brisk() };
-    let child = start_with("stty raw -echo; echo ready; sleep 322", &Marker::new(), &timings);
-    shows(&child, "ready").await;
+    let script =
+        "stty raw -echo; n=0; while :; do n=$((n + 1)); echo \"tick $n.\"; sleep 0.02; done";
+    let child = start_with(script, &Marker::new(), &timings);
+    shows(&child, "tick 1.").await;
     let input = child.input().clone();
     let stuck = {
         let input = input.clone();
@@ -250,6 +252,11 @@ async fn the_end_of_a_worker_ends_its_writes() {
     while input.accepted() == 0 {
         tokio::task::yield_now().await;
     }
+    let mut changes = child.screen().changes();
+    for _ in 0..3 {
+        bounded(changes.changed()).await.unwrap();
+    }
+    assert!(!stuck.is_finished());
     assert_eq!(bounded(child.end()).await, []);
     assert!(matches!(bounded(stuck).await.unwrap(), Err(WorkerError::Stopped)));
     assert!(matches!(bounded(input.write(b"x")).await, Err(WorkerError::Stopped)));
