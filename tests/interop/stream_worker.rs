@@ -1,7 +1,5 @@
 //! A worker on the `stream` transport against the real CLI: orders in, events out.
 
-use std::ffi::OsString;
-
 use claw_runtime::event::NullSink;
 use claw_tests::mock_api::{Gate, MessagesStream, PATIENCE, Reply};
 use claw_workers::process::Marker;
@@ -35,21 +33,11 @@ struct Driven {
 }
 
 impl Driven {
-    fn start(room: &Room, open: OpenAs) -> Self {
-        let mut argv = vec![room.program.clone()];
-        let flags = "-p --input-format stream-json --output-format stream-json --verbose \
-            --include-partial-messages --permission-prompt-tool stdio --replay-user-messages \
-            --permission-mode default";
-        argv.extend(flags.split_whitespace().map(OsString::from));
-        match &open {
-            OpenAs::Resume(id) => argv.extend(["--resume".into(), id.into()]),
-            _ => argv.extend(["--session-id".into(), open.session_id().into()]),
-        }
-        let mut environment = room.environment(room.api.base_url());
-        environment.push(("CLAUDE_CODE_MAX_RETRIES".into(), "1".into()));
-        let version = room.version.number().to_owned();
-        let launch = Launch { argv, environment, version, marker: Marker::new() };
-        let (worker, events) = stream::start(config(room), launch, open);
+    async fn start(room: &Room, open: OpenAs) -> Self {
+        let config = config(room);
+        let launch =
+            Launch::prepare(&config, &open, Marker::new()).await.expect("the CLI is there");
+        let (worker, events) = stream::start(config, launch, open);
         Self { worker, events }
     }
 
@@ -88,6 +76,8 @@ impl Driven {
 }
 
 fn config(room: &Room) -> WorkerConfig {
+    let mut environment = room.environment(room.api.base_url());
+    environment.push(("CLAUDE_CODE_MAX_RETRIES".into(), "1".into()));
     WorkerConfig {
         program: room.program.clone(),
         prefix: Vec::new(),
@@ -95,8 +85,8 @@ fn config(room: &Room) -> WorkerConfig {
         cwd: room.workspace(),
         config_dir: Some(room.config_dir()),
         home: room.home(),
-        environment: Vec::new(),
-        pass: Vec::new(),
+        environment,
+        pass: vec!["CLAUDE_CODE_MAX_RETRIES".to_owned()],
         model: None,
         system_prompt: None,
         allowed_tools: Vec::new(),
@@ -135,7 +125,7 @@ async fn prompts_are_answered_and_become_messages(room: &Room) {
             .reply(),
     );
     room.api.push(MessagesStream::say("Two."));
-    let mut driven = Driven::start(room, new());
+    let mut driven = Driven::start(room, new()).await;
     for (prompt, reply, blocks) in [("first\nprompt \\", "One.", 2), ("second", "Two.", 1)] {
         driven.submit(prompt).await;
         let (facts, end, unasked) = driven.turn().await;
@@ -155,7 +145,7 @@ async fn prompts_are_answered_and_become_messages(room: &Room) {
 async fn a_question_that_nobody_answers_is_denied(room: &Room) {
     room.api.push(bash("touch made-by-tool"));
     room.api.push(MessagesStream::say("as you wish"));
-    let mut driven = Driven::start(room, new());
+    let mut driven = Driven::start(room, new()).await;
     driven.submit("make it").await;
     let asked = |event| match event {
         WorkerEvent::Asked(asked) => Some(asked),
@@ -173,7 +163,7 @@ async fn a_question_that_nobody_answers_is_denied(room: &Room) {
 async fn a_tool_runs_with_the_input_that_was_allowed(room: &Room) {
     room.api.push(bash("touch made-by-model"));
     room.api.push(MessagesStream::say("done"));
-    let mut driven = Driven::start(room, new());
+    let mut driven = Driven::start(room, new()).await;
     driven.submit("make it").await;
     let asked = |event| match event {
         WorkerEvent::Asked(asked) => Some(asked),
@@ -191,7 +181,7 @@ async fn an_interrupt_ends_the_turn_and_the_next_prompt_is_answered(room: &Room)
     let gate = Gate::new();
     room.api.push(MessagesStream::new().open_text(&["half "]).wait(&gate).reply());
     room.api.push(MessagesStream::say("whole"));
-    let mut driven = Driven::start(room, new());
+    let mut driven = Driven::start(room, new()).await;
     driven.submit("begin").await;
     let text = |event| {
         matches!(event, WorkerEvent::Fact { fact: Fact::TextDelta { .. }, .. }).then_some(())
@@ -214,7 +204,7 @@ async fn a_prompt_that_no_tool_absorbs_is_followed_as_the_same_turn(room: &Room)
             .reply(),
     );
     room.api.push(MessagesStream::say("second"));
-    let mut driven = Driven::start(room, new());
+    let mut driven = Driven::start(room, new()).await;
     driven.submit("begin").await;
     let text = |event| {
         matches!(event, WorkerEvent::Fact { fact: Fact::TextDelta { .. }, .. }).then_some(())
@@ -234,7 +224,7 @@ async fn a_prompt_that_no_tool_absorbs_is_followed_as_the_same_turn(room: &Room)
 }
 
 async fn a_failure_ends_the_turn_with_its_kind(room: &Room) {
-    let mut driven = Driven::start(room, new());
+    let mut driven = Driven::start(room, new()).await;
     let busy = || Reply::error(529, "overloaded_error", "Overloaded").header("retry-after", "0");
     (0..4).for_each(|_| room.api.push(busy()));
     driven.submit("go").await;
@@ -249,7 +239,7 @@ async fn a_failure_ends_the_turn_with_its_kind(room: &Room) {
 
 async fn a_compaction_ends_as_one(room: &Room) {
     room.answer_asides_and(|_| MessagesStream::say("Some words."));
-    let mut driven = Driven::start(room, new());
+    let mut driven = Driven::start(room, new()).await;
     for prompt in ["one", "two", "three", "four", "five"] {
         driven.submit(prompt).await;
         assert_eq!(driven.turn().await.1, said("Some words."));
@@ -287,7 +277,7 @@ async fn a_background_agent_leads_to_a_turn_nobody_asked_for(room: &Room) {
             .stop("tool_use", 9)
             .reply()
     });
-    let mut driven = Driven::start(room, new());
+    let mut driven = Driven::start(room, new()).await;
     driven.submit("delegate it").await;
     let (mut facts, end, unasked) = driven.turn().await;
     assert_eq!((end, unasked), (said("It works on it."), false));
@@ -304,7 +294,7 @@ async fn a_background_agent_leads_to_a_turn_nobody_asked_for(room: &Room) {
 }
 
 async fn a_session_that_does_not_exist_ends_at_the_start(room: &Room) {
-    let mut driven = Driven::start(room, OpenAs::Resume(SESSION.to_owned()));
+    let mut driven = Driven::start(room, OpenAs::Resume(SESSION.to_owned())).await;
     let ended = |event| match event {
         WorkerEvent::Ended(error) => Some(error),
         _ => None,

@@ -12,11 +12,14 @@ use tokio::sync::{mpsc, oneshot};
 use super::codec::Decoder;
 use super::process::{Line, Process};
 use super::turns::{Step, Turns};
-use crate::config::WorkerConfig;
+use crate::argv::argv;
+use crate::config::{Transport, WorkerConfig};
+use crate::environment::child_environment;
 use crate::error::WorkerError;
 use crate::event::{Asked, Verdict, WorkerEvent};
 use crate::process::{MARKER_VARIABLE, Marker};
-use crate::worker::{Order, Parts};
+use crate::version::find_cli;
+use crate::worker::{OpenAs, Order, Parts};
 
 /// What a worker is started with, made by who knows versions and environments.
 #[derive(Debug, Clone)]
@@ -27,6 +30,25 @@ pub struct Launch {
     pub version: String,
     /// By it everything is found that the CLI leaves behind.
     pub marker: Marker,
+}
+
+impl Launch {
+    /// Finds the CLI and makes its command line and environment from the settings. It needs no tap:
+    /// its text comes live by itself.
+    pub async fn prepare(
+        config: &WorkerConfig,
+        open: &OpenAs,
+        marker: Marker,
+    ) -> Result<Self, WorkerError> {
+        let config = WorkerConfig { transport: Transport::Stream, ..config.clone() };
+        let cli = find_cli(&config).await?;
+        Ok(Self {
+            argv: argv(&cli.program, &config, open, None)?,
+            environment: child_environment(&config, marker.as_str(), None),
+            version: cli.version.to_string(),
+            marker,
+        })
+    }
 }
 
 /// The answer to a question; none when its asker is not waited for any more.
