@@ -68,6 +68,11 @@ impl Spoken {
             || (self.is_recorded() && !self.calls.iter().any(|id| calls.is_open(id)))
     }
 
+    /// Its stream was cut: another message begins, and its end was never heard.
+    fn is_cut(&self, calls: &Calls) -> bool {
+        !self.ended && !self.calls.iter().any(|id| calls.is_open(id))
+    }
+
     /// Tells its end, once, when anything of it was told.
     fn stop(&mut self, reason: Option<StopReason>, sink: &dyn StreamSink) {
         for block in self.blocks.values_mut() {
@@ -142,8 +147,9 @@ impl Telling {
             }
             (Some(_), None) => true,
             (None, block) => {
-                block.unwrap_or(0) == 0
-                    && self.spoken.last().is_none_or(|last| last.is_settled(calls))
+                let begins = matches!(fact, Fact::MessageBegan { .. });
+                let over = |last: &Spoken| last.is_settled(calls) || (begins && last.is_cut(calls));
+                block.unwrap_or(0) == 0 && self.spoken.last().is_none_or(over)
             }
         }
     }
@@ -153,6 +159,9 @@ impl Telling {
         match fact {
             Fact::Lines { display, text, .. } => self.lines(display, &text, sink),
             Fact::MessageBegan { message, .. } => {
+                if self.find(&message).is_none() {
+                    self.broke_off(sink);
+                }
                 self.message(&message, sink);
             }
             Fact::ThinkingBegan { message, block } => {
@@ -382,7 +391,8 @@ impl Telling {
     /// The API is asked again: what streamed without a record will never get one.
     pub fn broke_off(&mut self, sink: &dyn StreamSink) {
         let Some(spoken) = self.spoken.last_mut() else { return };
-        if spoken.records > 0 || spoken.standing == Standing::Gone {
+        let heard_whole = spoken.ended || spoken.records > 0 || spoken.nameless;
+        if heard_whole || spoken.standing == Standing::Gone {
             return;
         }
         spoken.standing = Standing::Gone;

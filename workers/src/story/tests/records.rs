@@ -285,6 +285,32 @@ fn a_stream_that_broke_off_does_not_hold_up_the_second_try() {
 }
 
 #[test]
+fn a_stream_that_was_cut_does_not_hold_up_the_next_one() {
+    let began = |message: &str| Fact::MessageBegan { message: message.to_owned(), model: None };
+    let facts = [began("a"), delta("a", "Half"), began("b"), delta("b", "Wh")];
+    let (book, _) = told(facts, &Ending::Interrupted);
+    assert_eq!(
+        book.lines()[..3],
+        [
+            "text Half",
+            "notice Info The answer broke off; Claude Code asks for it again.",
+            "text Wh",
+        ]
+    );
+}
+
+#[test]
+fn a_whole_message_does_not_break_off_when_the_next_request_fails() {
+    let ended = Fact::MessageEnded { message: "a".to_owned(), stop_reason: None };
+    let retry =
+        Fact::Retry { attempt: 1, max_attempts: 10, wait: Duration::ZERO, reason: String::new() };
+    let (book, messages) =
+        told([delta("a", "Whole"), ended, retry, text("a", "Whole")], &completed());
+    assert!(!book.text().contains("broke off"), "{}", book.text());
+    assert_eq!(answer(&messages), "Whole");
+}
+
+#[test]
 fn an_interrupt_leaves_what_there_is_marked_and_every_call_answered() {
     let (book, messages) = told(
         [text("a", "I run."), call("a", "t1"), call("a", "t2"), result("t2", "x")],
