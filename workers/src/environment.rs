@@ -63,6 +63,15 @@ pub fn child_environment(
     child.set(MARKER, marker);
     if let Some(address) = tap {
         child.set("ANTHROPIC_BASE_URL", address);
+        // The CLI goes through a proxy even to this machine, unless it is told not to.
+        for name in ["NO_PROXY", "no_proxy"] {
+            let mut hosts = variable(&child.0, name).unwrap_or_default().to_owned();
+            if !hosts.is_empty() {
+                hosts.push(",");
+            }
+            hosts.push("127.0.0.1");
+            child.set(name, hosts);
+        }
     }
     child.0
 }

@@ -40,10 +40,10 @@ impl ClaudeFile {
         Self { path: folder.join(".claude.json"), patience: config.timings.config_lock }
     }
 
-    /// Whether the CLI starts in this folder without asking. Its rule, on every version that we
-    /// know: the real path of the folder or one above it is accepted, but none above the top of a
-    /// git repository; for a linked work tree the top of its repository counts too. A file that
-    /// cannot be read says nothing.
+    /// Whether the CLI starts in this folder without asking. Its rule: the real path of the folder
+    /// or one above it is accepted, but none above the top of a git repository; for a linked work
+    /// tree the top of its repository counts too. (2.1.197 also accepts what lies above a repository;
+    /// there the person is asked once more than by the CLI.) A file that cannot be read says nothing.
     pub fn is_trusted(&self, cwd: &Path) -> bool {
         let Ok(cwd) = cwd.canonicalize() else { return false };
         let Ok(Some(document)) = self.read(&self.path) else { return false };

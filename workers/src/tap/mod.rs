@@ -12,7 +12,7 @@
 //! `<base>/v1/messages?beta=true`; the older one begins with a HEAD of `<base>` itself. Each POST names
 //! its session in `x-claude-code-session-id` (the new one after `/clear`) and, inside a sub-agent, the
 //! agent in `x-claude-code-agent-id`. Both honour `HTTP_PROXY` even for loopback, so a worker needs
-//! `NO_PROXY` as well: see [`Tap::environment`].
+//! `NO_PROXY` as well (see [`crate::environment`]).
 
 mod forward;
 mod reader;
@@ -23,7 +23,7 @@ mod serve;
 mod tests;
 mod watch;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::sync::Arc;
 
@@ -31,13 +31,13 @@ use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::environment::variable;
 use crate::fact::Fact;
 use forward::Upstream;
 use watch::Watchers;
 
 /// Where requests go when nobody configured another address.
 const VENDOR: &str = "https://api.anthropic.com";
-const BASE_URL: &str = "ANTHROPIC_BASE_URL";
 
 /// Why there is no tap. Workers run without one.
 #[derive(Debug, Error)]
@@ -111,27 +111,8 @@ impl Tap {
 
     /// The address that this environment names for the API, or the vendor's.
     pub fn upstream_of(environment: &[(OsString, OsString)]) -> String {
-        let named = lookup(environment, BASE_URL).map(|url| url.trim().to_owned());
-        named.filter(|url| !url.is_empty()).unwrap_or_else(|| VENDOR.to_owned())
+        let named = variable(environment, "ANTHROPIC_BASE_URL").and_then(OsStr::to_str);
+        let named = named.map(str::trim).filter(|url| !url.is_empty());
+        named.unwrap_or(VENDOR).to_owned()
     }
-
-    /// The variables that lead a worker here, made from the environment that it would have without:
-    /// the address, and the exemption from a proxy that both spellings of `NO_PROXY` name.
-    pub fn environment(&self, without: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
-        let mut variables = vec![(BASE_URL.into(), self.base_url.clone().into())];
-        for name in ["NO_PROXY", "no_proxy"] {
-            let set = lookup(without, name).filter(|hosts| !hosts.trim().is_empty());
-            let value = match set {
-                Some(hosts) => format!("{hosts},127.0.0.1"),
-                None => "127.0.0.1".to_owned(),
-            };
-            variables.push((name.into(), value.into()));
-        }
-        variables
-    }
-}
-
-fn lookup<'e>(environment: &'e [(OsString, OsString)], name: &str) -> Option<&'e str> {
-    let found = environment.iter().rev().find(|(key, _)| key == name);
-    found.and_then(|(_, value)| value.to_str())
 }

@@ -4,7 +4,10 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
 use super::*;
+use crate::config::{Transport, WindowSize, WorkerConfig};
+use crate::environment::{child_environment, variable};
 use crate::tap::TapError;
+use crate::timings::Timings;
 
 #[tokio::test]
 async fn without_the_secret_nothing_is_found_and_nothing_happens() {
@@ -121,22 +124,52 @@ async fn no_debug_shows_the_address() {
     assert_eq!(format!("{tap:?}"), "Tap(..)");
 }
 
-#[tokio::test]
-async fn a_worker_is_led_here_past_any_proxy() {
-    let tap = Tap::start("http://127.0.0.1:1").unwrap();
-    let check = |set: &[(&str, &str)], expected: [&str; 2]| {
+#[test]
+fn a_worker_is_led_here_past_any_proxy() {
+    let check = |set: &[(&str, &str)], expected: [&str; 3]| {
         let set: Vec<_> = set.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        let variables = tap.environment(&set);
-        let find = |wanted: &str| {
-            let found = variables.iter().find(|(name, _)| name == wanted).unwrap();
-            found.1.to_str().unwrap().to_owned()
-        };
-        assert_eq!(find("ANTHROPIC_BASE_URL"), tap.base_url());
-        assert_eq!([find("NO_PROXY"), find("no_proxy")], expected);
+        let config = WorkerConfig { environment: set, ..config() };
+        let child = child_environment(&config, "marker", Some("http://127.0.0.1:1/secret"));
+        let names = ["ANTHROPIC_BASE_URL", "NO_PROXY", "no_proxy"];
+        let found = names.map(|name| variable(&child, name).and_then(|value| value.to_str()));
+        assert_eq!(found, expected.map(Some));
     };
-    check(&[], ["127.0.0.1", "127.0.0.1"]);
-    check(&[("NO_PROXY", "")], ["127.0.0.1", "127.0.0.1"]);
-    check(&[("NO_PROXY", "a.example"), ("no_proxy", "b")], ["a.example,127.0.0.1", "b,127.0.0.1"]);
+    let here = "http://127.0.0.1:1/secret";
+    check(&[], [here, "127.0.0.1", "127.0.0.1"]);
+    check(
+        &[("ANTHROPIC_BASE_URL", "https://h"), ("NO_PROXY", "")],
+        [here, "127.0.0.1", "127.0.0.1"],
+    );
+    let set = [("NO_PROXY", "a.example"), ("no_proxy", "b")];
+    check(&set, [here, "a.example,127.0.0.1", "b,127.0.0.1"]);
+    let without = child_environment(&config(), "marker", None);
+    assert_eq!(variable(&without, "NO_PROXY"), None);
+}
+
+fn config() -> WorkerConfig {
+    WorkerConfig {
+        program: "claude".into(),
+        prefix: Vec::new(),
+        arguments: Vec::new(),
+        cwd: "/".into(),
+        config_dir: None,
+        home: "/".into(),
+        environment: Vec::new(),
+        pass: Vec::new(),
+        model: None,
+        system_prompt: None,
+        allowed_tools: Vec::new(),
+        disallowed_tools: Vec::new(),
+        permission_mode: "default".to_owned(),
+        transport: Transport::Pty,
+        tap: true,
+        auto_compaction: true,
+        size: WindowSize::default(),
+        hook: Vec::new(),
+        guard: Vec::new(),
+        private_root: "/".into(),
+        timings: Timings::brisk(),
+    }
 }
 
 #[test]
