@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use claw_tests::claude::{KEY, housekeeping, is_of_the_story};
+use claw_tests::harness::claw_binary;
 use claw_tests::mock_api::{MockApi, RecordedRequest, Reply};
+use claw_workers::{Timings, Transport, WindowSize, WorkerConfig};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -157,6 +159,33 @@ impl Room {
             variables.push((quiet.into(), "1".into()));
         }
         variables
+    }
+
+    /// A worker of this room.
+    pub fn config(&self, transport: Transport) -> WorkerConfig {
+        WorkerConfig {
+            program: self.program.clone(),
+            prefix: Vec::new(),
+            arguments: Vec::new(),
+            cwd: self.workspace(),
+            config_dir: Some(self.config_dir()),
+            home: self.home(),
+            environment: self.environment(self.api.base_url()),
+            pass: vec!["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC".to_owned()],
+            model: None,
+            system_prompt: None,
+            allowed_tools: Vec::new(),
+            disallowed_tools: Vec::new(),
+            permission_mode: "default".to_owned(),
+            transport,
+            tap: true,
+            auto_compaction: true,
+            size: WindowSize::default(),
+            hook: vec![claw_binary().into(), "hook".into()],
+            guard: Vec::new(),
+            private_root: self.part("private"),
+            timings: Timings::default(),
+        }
     }
 
     /// As after the person's yes to the CLI's own question.

@@ -1,10 +1,12 @@
 //! The CLI behind the tap: it takes the address, its requests pass, and its text is seen as it comes.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 
 use claw_tests::mock_api::{Gate, MessagesStream, Reply};
-use claw_workers::Fact;
+use claw_workers::environment::child_environment;
 use claw_workers::tap::{Tap, Tapped};
+use claw_workers::{Fact, Transport};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -24,12 +26,9 @@ fn session() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 
-/// The environment of a CLI that goes through this tap.
-fn environment(room: &Room, tap: &Tap) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
-    let mut environment = room.environment(room.api.base_url());
-    let led = tap.environment(&environment);
-    environment.extend(led);
-    environment
+/// The environment of a worker that goes through this tap.
+fn environment(room: &Room, tap: &Tap) -> Vec<(OsString, OsString)> {
+    child_environment(&room.config(Transport::Pty), "interop", Some(tap.base_url()))
 }
 
 async fn next(watched: &mut UnboundedReceiver<Tapped>) -> Tapped {
@@ -143,10 +142,11 @@ async fn after_clear_the_requests_name_another_session(room: &Room) {
 async fn a_proxy_of_the_environment_is_not_in_the_way(room: &Room) {
     let tap = Tap::start(room.api.base_url()).expect("a tap");
     room.api.push(MessagesStream::say("past it"));
-    let mut environment = environment(room, &tap);
+    let mut config = room.config(Transport::Pty);
     for name in ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY"] {
-        environment.push((name.into(), "http://127.0.0.1:9".into()));
+        config.environment.push((name.into(), "http://127.0.0.1:9".into()));
     }
+    let environment = child_environment(&config, "interop", Some(tap.base_url()));
     let output = print_command(room, &session(), &environment, "go").output().await;
     assert_eq!(result_of(&output.expect("it runs"))["result"], "past it");
 }

@@ -5,6 +5,7 @@
 mod cli;
 mod live_text;
 mod prompts;
+mod start;
 mod stream_json;
 mod stream_worker;
 mod terminal;

@@ -94,6 +94,13 @@ impl Terminal {
         self.until_shows(prompt).await;
         self.write(b"\r");
     }
+
+    /// Waits for its end and gives the exit status.
+    pub async fn ended(&mut self) -> u32 {
+        let whole = async { while self.changed.changed().await.is_ok() {} };
+        tokio::time::timeout(PATIENCE, whole).await.expect("the CLI ends");
+        self.child.wait().expect("a status").exit_code()
+    }
 }
 
 impl Drop for Terminal {
