@@ -4,6 +4,7 @@
 use std::ffi::{OsStr, OsString};
 
 use crate::config::WorkerConfig;
+use crate::process::MARKER_VARIABLE;
 
 /// The `CLAUDE*` variables that a person sets for every run of the CLI: its login, its provider, its
 /// limits. All the others were left by a run of the CLI that we were started from, and would make a
@@ -27,15 +28,12 @@ pub const DEFAULT_PASS: &[&str] = &[
     "CLAUDE_CODE_SHELL",
 ];
 
-/// The variable by which everything that a worker started can be found again.
-pub const MARKER: &str = "CLAW_WORKER";
-
 /// Variables that describe the terminal that *we* run in. A worker has another one.
 const OF_OUR_TERMINAL: &[&str] =
     &["COLUMNS", "LINES", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TERMCAP"];
 
 /// The environment that a worker is started with, for both transports. `marker` is the value of
-/// [`MARKER`], and no secret: tool commands see it. `tap` is the address that stands for the API.
+/// [`MARKER_VARIABLE`], and no secret: tool commands see it. `tap` is the address that stands for the API.
 pub fn child_environment(
     config: &WorkerConfig,
     marker: &str,
@@ -60,7 +58,7 @@ pub fn child_environment(
     }
     // A program that replaces itself while it works for us would be another version than we know.
     child.set("DISABLE_AUTOUPDATER", "1");
-    child.set(MARKER, marker);
+    child.set(MARKER_VARIABLE, marker);
     if let Some(address) = tap {
         child.set("ANTHROPIC_BASE_URL", address);
         // The CLI goes through a proxy even to this machine, unless it is told not to.

@@ -34,7 +34,8 @@ pub struct Guard {
 
 impl Guard {
     /// Starts it. `command` is our own program with [`SUBCOMMAND`]. `private` is a folder to remove,
-    /// or the beginning of the names of several: for `/run/claw/12-34` also `/run/claw/12-34-abc`.
+    /// or the beginning of the names of several: for `/run/claw/12-34` also `/run/claw/12-34-abc`
+    /// (see [`own_folders`](crate::private_dir::own_folders)).
     pub fn spawn(command: &[OsString], marker: &Marker, private: &Path) -> io::Result<Self> {
         let [program, arguments @ ..] = command else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no program for the guard"));

@@ -76,6 +76,12 @@ fn new_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
 }
 
+/// What the paths of all private folders of this process begin with, for the guard that removes them
+/// when we cannot.
+pub fn own_folders(root: &Path) -> PathBuf {
+    root.join(Owner::this_process().to_string())
+}
+
 /// Where private folders are made: `$XDG_RUNTIME_DIR/claw`, else `/tmp/claw-<uid>`. Made when it is
 /// missing, refused when it is not ours alone.
 pub fn private_root(environment: &[(OsString, OsString)]) -> Result<PathBuf, WorkerError> {
