@@ -26,6 +26,8 @@ mod screen;
 mod story;
 pub mod stream;
 pub mod tap;
+#[cfg(test)]
+mod testing;
 mod timings;
 pub mod transcript;
 pub mod trust;
