@@ -5,6 +5,7 @@ mod clipboard;
 mod editor;
 mod guard;
 mod headless;
+mod hook;
 mod interactive;
 mod logging;
 mod way_back;
@@ -19,6 +20,10 @@ use crate::args::{Cli, Task};
 fn main() -> ExitCode {
     // The guard is this program too, and must cost nothing: it is looked for before anything else.
     if let Some(code) = guard::stand(std::env::args_os().skip(1)) {
+        return code;
+    }
+    // So is a worker's hook, which runs several times in each of its turns.
+    if let Some(code) = hook::run(std::env::args_os().skip(1)) {
         return code;
     }
     let cli = Cli::parse();
