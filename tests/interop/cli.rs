@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -86,8 +87,9 @@ impl Room {
     fn new(version: Version, program: OsString) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let room = Self { version, program, api: Arc::new(MockApi::start()), folder };
-        for part in ["home", "config", "work"] {
-            std::fs::create_dir(room.part(part)).expect("a new folder");
+        for part in ["home", "config", "work", "private"] {
+            let mut made = std::fs::DirBuilder::new();
+            made.mode(0o700).create(room.part(part)).expect("a new folder");
         }
         // As after the person's first start; whether the workspace is trusted is each test's business.
         let config = json!({

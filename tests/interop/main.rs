@@ -3,6 +3,7 @@
 //! it each test says that it was skipped.
 
 mod cli;
+mod hooks;
 mod live_text;
 mod prompts;
 mod start;

@@ -28,9 +28,14 @@ on_both_versions!(
 
 const DEFAULT_MODE: [&str; 2] = ["--permission-mode", "default"];
 
-/// The command that a worker is started with.
-fn open(room: &Room, config: &WorkerConfig, open: &OpenAs) -> Terminal {
-    let argv = argv(&room.program, config, open, None).expect("a command line");
+/// The CLI by the command that a worker is started with.
+pub fn open_with(
+    room: &Room,
+    config: &WorkerConfig,
+    open: &OpenAs,
+    settings: Option<&Path>,
+) -> Terminal {
+    let argv = argv(&room.program, config, open, settings).expect("a command line");
     Terminal::start(&argv, &child_environment(config, "interop", None), &config.cwd)
 }
 
@@ -200,7 +205,7 @@ async fn a_session_is_opened_resumed_and_forked_under_the_ids_that_we_name(room:
     {
         let answer = format!("answer number {number}");
         room.api.push(MessagesStream::say(&answer));
-        let mut terminal = open(room, &config, how);
+        let mut terminal = open_with(room, &config, how, None);
         terminal.until("input box", at_input_box).await;
         terminal.submit(&format!("prompt number {number}")).await;
         terminal.until_shows(&answer).await;
@@ -228,7 +233,8 @@ async fn the_persons_choices_reach_the_model(room: &Room) {
     let answer = MessagesStream::new().tool_use("toolu_1", "Bash", &input);
     room.api.push(answer.stop("tool_use", 9).reply());
     room.api.push(MessagesStream::say("made without a question"));
-    let mut terminal = open(room, &config, &OpenAs::New(uuid::Uuid::new_v4().to_string()));
+    let mut terminal =
+        open_with(room, &config, &OpenAs::New(uuid::Uuid::new_v4().to_string()), None);
     terminal.until("input box", at_input_box).await;
     terminal.submit("make it").await;
     terminal.until_shows("made without a question").await;
