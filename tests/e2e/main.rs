@@ -6,3 +6,4 @@ mod smoke;
 mod stories;
 mod turn;
 mod wire;
+mod workers;

@@ -29,8 +29,12 @@ impl Conversation {
         let id = agent.id.clone();
         let (description, prompt) = (text("description"), text("prompt"));
         let mut thread = self.subagent(agent, &description);
+        if let Some(agent) = &thread.agent {
+            self.session.front.agent_began(agent, &description, &prompt);
+        }
         thread.fire("SubagentStart", json!({})).await;
-        if !self.session.version.is_332() {
+        let alone = self.session.version.is_332() || input["run_in_background"] == true;
+        if !alone {
             thread.cancel = self.cancel.clone();
             let began = Instant::now();
             let last = thread.work(&prompt).await.ok_or(Interrupted)?;
@@ -61,6 +65,9 @@ impl Conversation {
                     output = output.display(),
                 );
                 let session = &thread.session;
+                if let Some(agent) = &thread.agent {
+                    session.front.agent_ended(agent, &description, &last);
+                }
                 session.state.borrow_mut().background.retain(|task| task.id != id);
                 desk.note(json!({"type": "queue-operation", "operation": "enqueue",
                     "timestamp": timestamp(), "content": notice}));

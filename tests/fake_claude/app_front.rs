@@ -64,7 +64,7 @@ impl Front for AppFront {
         self.tell(AppEvent::Line('⎿', text.to_owned()));
     }
 
-    fn failed(&self, text: &str, _class: &str) {
+    fn failed(&self, text: &str, _class: &str, _status: Option<u16>) {
         self.notice(text);
     }
 

@@ -170,6 +170,7 @@ impl App {
     }
 
     pub async fn clear(&mut self) {
+        self.screen.lines.clear();
         if let Some(thread) = self.idle.take() {
             let thread = thread.clear().await;
             self.desk = thread.view();

@@ -31,7 +31,10 @@ impl Conversation {
         let before = self.history.clone();
         let request = json!({"type": "text", "text": SUMMARISE});
         self.history.push(json!({"role": "user", "content": [request]}));
+        self.quiet = true;
+        self.session.front.compacting();
         let answer = self.exchange().await;
+        self.quiet = false;
         self.history = before;
         let ended = match answer {
             Ok(message) => {
@@ -89,6 +92,7 @@ impl Conversation {
             metadata["preservedMessages"] =
                 json!({"anchorUuid": anchor, "uuids": [logical], "allUuids": [logical]});
         }
+        self.session.front.compacted(&metadata, &words);
         self.chain_to(
             None,
             json!({"logicalParentUuid": logical, "type": "system", "subtype": "compact_boundary",

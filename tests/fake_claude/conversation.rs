@@ -29,6 +29,8 @@ pub struct Conversation {
     pub asked_before: bool,
     /// Continues a turn because a Stop hook said so.
     pub stop_hook_active: bool,
+    /// What the model says is not shown: the CLI asks for itself.
+    pub quiet: bool,
 }
 
 /// The person stopped it.
@@ -50,6 +52,7 @@ impl Conversation {
             cancel: CancellationToken::new(),
             asked_before: false,
             stop_hook_active: false,
+            quiet: false,
         }
     }
 

@@ -26,7 +26,9 @@ impl Conversation {
         let first = !std::mem::replace(&mut self.asked_before, true);
         let request_ref = self.note_request(first);
         let front = self.session.front.clone();
-        front.requesting();
+        if !self.quiet {
+            front.requesting();
+        }
         let (mut attempt, mut overloads, mut cuts) = (0, 0, 0);
         loop {
             let streamed = cuts < 2;
@@ -34,6 +36,11 @@ impl Conversation {
                 Err(End::Failed(failure, partial)) => (failure, partial),
                 other => return other,
             };
+            if failure.status == Some(404) && streamed {
+                // A server that knows no streams is asked once more without one.
+                cuts = 2;
+                continue;
+            }
             overloads += u32::from(failure.status == Some(529));
             cuts += u32::from(failure.cut);
             attempt += 1;
@@ -126,13 +133,15 @@ impl Conversation {
                     let _ = rustix::process::kill_process(me, rustix::process::Signal::KILL);
                 }
             }
-            if event["type"] == "content_block_stop" {
+            if event["type"] == "content_block_stop" && !self.quiet {
                 let index = event["index"].as_u64().and_then(|at| usize::try_from(at).ok());
                 if let Some(block) = index.and_then(|index| message.blocks.get(index)) {
                     front.block(&message, &block.content, tool_use);
                 }
             }
-            front.api_event(&event, &message, tool_use);
+            if !self.quiet {
+                front.api_event(&event, &message, tool_use);
+            }
             if message.ended {
                 break;
             }
@@ -151,7 +160,7 @@ struct Display {
 impl Display {
     fn begin(conversation: &Conversation) -> Self {
         let session = &conversation.session;
-        let shown = !session.options.print && conversation.agent.is_none();
+        let shown = !session.options.print && conversation.agent.is_none() && !conversation.quiet;
         if !session.hooks.has("MessageDisplay") || !shown {
             return Self { lines: None, done: None };
         }

@@ -121,8 +121,8 @@ impl Failure {
             (Some(429), _) => self.limited(session),
             (Some(529), _) => plain(
                 "server_error",
-                "API Error: Repeated 529 Overloaded errors. The API is at capacity; this is \
-                 usually temporary. Try again in a moment."
+                "API Error: 529 Overloaded. This is a server-side issue, usually temporary — try \
+                 again in a moment."
                     .to_owned(),
             ),
             (Some(status), _) => {

@@ -3,6 +3,7 @@
 use futures_util::future::LocalBoxFuture;
 use serde_json::Value;
 
+use crate::conversation::Agent;
 use crate::message::Message;
 
 /// A question: may this tool run?
@@ -42,7 +43,13 @@ pub trait Front {
     fn retry(&self, _attempt: u32, _max: u32, _delay_ms: u64, _status: Option<u16>, _class: &str) {}
     fn notice(&self, _text: &str) {}
     /// The turn ends with words of the CLI.
-    fn failed(&self, _text: &str, _class: &str) {}
+    fn failed(&self, _text: &str, _class: &str, _status: Option<u16>) {}
+    /// The CLI's own compaction begins, and how it ended.
+    fn compacting(&self) {}
+    fn compacted(&self, _metadata: &Value, _words: &str) {}
+    /// A sub-agent begins, and its end.
+    fn agent_began(&self, _agent: &Agent, _description: &str, _prompt: &str) {}
+    fn agent_ended(&self, _agent: &Agent, _description: &str, _last: &str) {}
     /// A block that was stopped in the middle.
     fn aborted(&self, _message: &Message, _content: &Value) {}
     /// Everything of a message that was stopped has been told.

@@ -92,7 +92,7 @@ impl InputBox {
         if let Some(command) = text.strip_prefix('!') {
             return Entered::Shell(command.trim().to_owned());
         }
-        Entered::Prompt(if wrapped { text } else { trimmed.to_owned() })
+        Entered::Prompt(if wrapped { text } else { text.trim_end().to_owned() })
     }
 }
 
@@ -121,7 +121,7 @@ mod tests {
             assert_eq!(pasted(version, " /cost"), Entered::Command("/cost".to_owned()));
             assert_eq!(pasted(version, "/tmp/x is there"), prompt("/tmp/x is there"));
             assert_eq!(pasted(version, "!ls"), Entered::Shell("ls".to_owned()));
-            assert_eq!(pasted(version, " !ls"), prompt("!ls"));
+            assert_eq!(pasted(version, " !ls"), prompt(" !ls"));
         }
         assert_eq!(pasted(Version::V197, "a\x03b\u{9b}cd"), prompt("a\x03bd"));
         assert_eq!(pasted(Version::V332, "a\x03b\u{9b}cd"), prompt("abcd"));

@@ -96,10 +96,10 @@ impl Message {
         message
     }
 
-    /// All text of it.
+    /// The text of its last block: each block counts as a message of its own.
     pub fn text(&self) -> String {
-        let texts = self.blocks.iter().filter(|block| block.content["type"] == "text");
-        texts.filter_map(|block| block.content["text"].as_str()).collect()
+        let mut texts = self.blocks.iter().rev().filter_map(|block| block.content["text"].as_str());
+        texts.next().unwrap_or_default().to_owned()
     }
 
     pub fn tool_uses(&self) -> Vec<Value> {

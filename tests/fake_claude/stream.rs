@@ -76,7 +76,11 @@ impl Host {
         let mut term = signal(SignalKind::terminate()).expect("a handler for a signal");
         let mut input = read_input(session.quirks.path("log-input"));
         self.begin(opening).await;
-        let mut open = true;
+        let prompt = session.options.prompt.clone();
+        let mut open = prompt.is_none();
+        if let Some(prompt) = prompt {
+            self.start(vec![Prompt::new(prompt, Source::Typed)]);
+        }
         while open || self.running.is_some() {
             let running = self.running.as_mut();
             let turn = async move {
@@ -185,7 +189,7 @@ impl Host {
             }
             _ => json!({}),
         };
-        StreamFront::write(&json!({"type": "control_response", "response": {
+        self.front.write(&json!({"type": "control_response", "response": {
             "subtype": "success", "request_id": line["request_id"], "response": response}}));
     }
 
@@ -239,7 +243,8 @@ impl Host {
         let last = thread.history.iter().rev().find(|message| message["role"] == "assistant");
         let said = last.map(|message| {
             let blocks = message["content"].as_array().into_iter().flatten();
-            blocks.filter_map(|block| block["text"].as_str()).collect::<String>()
+            let mut texts = blocks.rev().filter_map(|block| block["text"].as_str());
+            texts.next().unwrap_or_default().to_owned()
         });
         self.idle = Some(thread);
         self.interrupted = matches!(ended, Ended::Interrupted | Ended::Withdrawn(_));
@@ -251,11 +256,14 @@ impl Host {
             "permission_denials": std::mem::take(&mut *self.front.denials.borrow_mut()),
             "terminal_reason": "completed"});
         match ended {
+            Ended::Completed if self.front.messages.get() == 0 => line["result"] = json!(""),
             Ended::Completed => line["result"] = json!(said.unwrap_or_default()),
             Ended::Failed { text, .. } => {
                 line["is_error"] = json!(true);
                 line["result"] = json!(text);
                 line["stop_reason"] = json!("stop_sequence");
+                line["terminal_reason"] = json!("api_error");
+                line["api_error_status"] = json!(self.front.failed_status.get());
             }
             Ended::Interrupted | Ended::Withdrawn(_) => {
                 line["subtype"] = json!("error_during_execution");

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use crate::argv::Options;
+use crate::conversation::Agent;
 use crate::front::{Answer, Front, Question};
 use crate::message::Message;
 use crate::record::{timestamp, uuid};
@@ -23,6 +24,9 @@ pub struct StreamFront {
     host: bool,
     pub session_id: RefCell<String>,
     asked: RefCell<BTreeMap<String, oneshot::Sender<Answer>>>,
+    pub failed_status: Cell<Option<u16>>,
+    /// Only the result is printed.
+    silent: bool,
     pub denials: RefCell<Vec<Value>>,
     pub messages: Cell<u64>,
     pub usage: RefCell<Value>,
@@ -37,6 +41,8 @@ impl StreamFront {
             host: options.permission_prompt_tool.as_deref() == Some("stdio"),
             session_id: RefCell::default(),
             asked: RefCell::default(),
+            failed_status: Cell::new(None),
+            silent: options.output_format.as_deref() != Some("stream-json"),
             denials: RefCell::default(),
             messages: Cell::new(0),
             usage: RefCell::new(json!({})),
@@ -47,10 +53,13 @@ impl StreamFront {
     pub fn say(&self, mut line: Value) {
         line["session_id"] = json!(*self.session_id.borrow());
         line["uuid"] = json!(uuid());
-        Self::write(&line);
+        self.write(&line);
     }
 
-    pub fn write(line: &Value) {
+    pub fn write(&self, line: &Value) {
+        if self.silent && line["type"] != "result" {
+            return;
+        }
         let mut out = std::io::stdout().lock();
         // A host that has gone ends us by the end of our input.
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());
@@ -137,6 +146,45 @@ impl Front for StreamFront {
         self.say(self.assistant(message, content, tool_use));
     }
 
+    fn compacting(&self) {
+        self.say(json!({"type": "system", "subtype": "status", "status": "compacting"}));
+    }
+
+    fn compacted(&self, metadata: &Value, words: &str) {
+        self.say(json!({"type": "system", "subtype": "status", "status": null,
+            "compact_result": "success"}));
+        self.say(json!({"type": "system", "subtype": "compact_boundary", "compact_metadata": {
+            "trigger": metadata["trigger"], "pre_tokens": metadata["preTokens"],
+            "post_tokens": metadata["postTokens"], "cumulative_dropped_tokens": 0,
+            "duration_ms": metadata["durationMs"]}}));
+        for text in [words, "<local-command-stdout>Compacted </local-command-stdout>"] {
+            self.say(json!({"type": "user", "message": {"role": "user", "content": text},
+                "parent_tool_use_id": null, "timestamp": timestamp(), "isReplay": true}));
+        }
+    }
+
+    fn agent_began(&self, agent: &Agent, description: &str, prompt: &str) {
+        let mut line = json!({"type": "system", "subtype": "task_started", "task_id": agent.id,
+            "tool_use_id": agent.tool_use_id, "description": description,
+            "subagent_type": agent.kind, "task_type": "local_agent", "prompt": prompt});
+        if self.version.is_332() {
+            line["is_backgrounded"] = json!(true);
+            line["spawn_depth"] = json!(1);
+        }
+        self.say(line);
+    }
+
+    fn agent_ended(&self, agent: &Agent, description: &str, last: &str) {
+        let summary = match self.version {
+            Version::V332 => last.to_owned(),
+            Version::V197 => format!("Agent \"{description}\" finished"),
+        };
+        self.say(json!({"type": "system", "subtype": "task_notification", "task_id": agent.id,
+            "tool_use_id": agent.tool_use_id, "status": "completed", "output_file": "",
+            "summary": summary,
+            "usage": {"total_tokens": 15, "tool_uses": 0, "duration_ms": 1}}));
+    }
+
     fn aborted(&self, message: &Message, content: &Value) {
         let mut line = self.assistant(message, content, None);
         if self.version.is_332() {
@@ -187,7 +235,8 @@ impl Front for StreamFront {
             "error": class}));
     }
 
-    fn failed(&self, text: &str, class: &str) {
+    fn failed(&self, text: &str, class: &str, status: Option<u16>) {
+        self.failed_status.set(status);
         self.say(json!({"type": "assistant", "parent_tool_use_id": null, "error": class,
             "message": {"id": uuid(), "type": "message", "role": "assistant",
                 "model": "<synthetic>", "stop_reason": "stop_sequence", "stop_sequence": "",
@@ -199,7 +248,7 @@ impl Front for StreamFront {
         if !self.replay {
             return;
         }
-        Self::write(&json!({"type": "user", "message": {"role": "user",
+        self.write(&json!({"type": "user", "message": {"role": "user",
             "content": [{"type": "text", "text": text}]}, "parent_tool_use_id": null,
             "session_id": *self.session_id.borrow(), "uuid": uuid, "timestamp": timestamp(),
             "isReplay": true}));
@@ -232,7 +281,7 @@ impl Front for StreamFront {
         }
         let (reply, answer) = oneshot::channel();
         self.asked.borrow_mut().insert(id.clone(), reply);
-        Self::write(&json!({"type": "control_request", "request_id": id, "request": request}));
+        self.write(&json!({"type": "control_request", "request_id": id, "request": request}));
         async move { answer.await.unwrap_or(Answer::Stop) }.boxed_local()
     }
 }

@@ -129,7 +129,9 @@ impl Conversation {
                 self.note_snapshot(&prompt.uuid);
             }
             self.chain(record);
-            self.session.front.replayed(&prompt.text, &prompt.uuid);
+            if prompt.source != Source::Notification {
+                self.session.front.replayed(&prompt.text, &prompt.uuid);
+            }
             blocks.push(json!({"type": "text", "text": prompt.text}));
         }
         if !self.asked_before {
@@ -384,7 +386,7 @@ impl Conversation {
         if let Some(details) = &told.details {
             extra["error_details"] = json!(details);
         }
-        self.session.front.failed(&told.text, told.class);
+        self.session.front.failed(&told.text, told.class, failure.status);
         self.fire("StopFailure", extra).await;
         if !self.session.version.is_332() {
             self.chain_duration(began);
@@ -458,6 +460,7 @@ impl Conversation {
             cancel: self.cancel.clone(),
             asked_before: self.asked_before,
             stop_hook_active: false,
+            quiet: false,
         }
     }
 }

@@ -7,6 +7,7 @@ mod hooks;
 mod live_text;
 mod prompts;
 mod start;
+mod stories;
 mod stream_json;
 mod stream_worker;
 mod terminal;

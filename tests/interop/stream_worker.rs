@@ -34,7 +34,7 @@ struct Driven {
 
 impl Driven {
     async fn start(room: &Room, open: OpenAs) -> Self {
-        let config = config(room);
+        let config = config(room, room.api.base_url());
         let launch =
             Launch::prepare(&config, &open, Marker::new()).await.expect("the CLI is there");
         let (worker, events) = stream::start(config, launch, open);
@@ -75,8 +75,9 @@ impl Driven {
     }
 }
 
-fn config(room: &Room) -> WorkerConfig {
-    let mut environment = room.environment(room.api.base_url());
+/// A worker of this room with the model at this address.
+pub fn config(room: &Room, base_url: &str) -> WorkerConfig {
+    let mut environment = room.environment(base_url);
     environment.push(("CLAUDE_CODE_MAX_RETRIES".into(), "1".into()));
     WorkerConfig {
         program: room.program.clone(),

@@ -7,3 +7,5 @@ pub mod mock_api;
 pub mod screen;
 pub mod story;
 pub mod turn;
+pub mod worker_stage;
+pub mod worker_stories;

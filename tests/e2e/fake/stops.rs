@@ -84,7 +84,7 @@ fn failures_of_the_api_end_the_turn_with_their_class() {
             "authentication_failed",
         ),
         (Reply::error(400, "invalid_request_error", "bad"), 1, "unknown"),
-        (Reply::error(404, "not_found_error", "model"), 1, "model_not_found"),
+        (Reply::error(404, "not_found_error", "model"), 2, "model_not_found"),
         (Reply::error(429, "rate_limit_error", "slow down"), 2, "rate_limit"),
         (Reply::error(529, "overloaded_error", "Overloaded"), 2, "server_error"),
     ];
