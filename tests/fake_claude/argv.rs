@@ -45,6 +45,16 @@ const VALUED: [&str; 14] = [
     "--setting-sources",
     "--system-prompt-file",
 ];
+/// Options with any number of values.
+const VARIADIC: [&str; 7] = [
+    "--add-dir",
+    "--allowedTools",
+    "--allowed-tools",
+    "--betas",
+    "--disallowedTools",
+    "--disallowed-tools",
+    "--mcp-config",
+];
 /// Options without a value that change nothing here.
 const FLAGS: [&str; 7] = [
     "--bare",
@@ -63,7 +73,7 @@ impl Options {
         version: Version,
     ) -> Result<Self, String> {
         let mut options = Self::default();
-        let mut rest = arguments.into_iter();
+        let mut rest = arguments.into_iter().peekable();
         while let Some(argument) = rest.next() {
             let (name, inline) = match argument.split_once('=') {
                 Some((name, value)) if name.starts_with("--") => {
@@ -85,6 +95,12 @@ impl Options {
                 .or_else(|| rest.next())
                 .ok_or_else(|| format!("error: option '{name} <value>' argument missing"))?;
             options.value(&name, value, version)?;
+            // These take every value that follows, even what was meant as the prompt.
+            while VARIADIC.contains(&name.as_str())
+                && let Some(more) = rest.next_if(|next| !next.starts_with('-'))
+            {
+                options.value(&name, more, version)?;
+            }
         }
         options.check()?;
         Ok(options)

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::version::Version;
+
 /// Where everything lies.
 #[derive(Debug, Clone)]
 pub struct Home {
@@ -62,9 +64,19 @@ impl Home {
         write_json(&self.file, &config);
     }
 
-    pub fn is_trusted(&self) -> bool {
-        let cwd = self.cwd.to_string_lossy();
-        self.config()["projects"][&*cwd]["hasTrustDialogAccepted"] == true
+    /// A folder is trusted with any that holds it; 332 looks no further than its repository.
+    pub fn is_trusted(&self, version: Version) -> bool {
+        let config = self.config();
+        for folder in self.cwd.ancestors() {
+            let name = folder.to_string_lossy();
+            if config["projects"][&*name]["hasTrustDialogAccepted"] == true {
+                return true;
+            }
+            if version.is_332() && folder.join(".git").exists() {
+                return false;
+            }
+        }
+        false
     }
 
     pub fn trust(&self) {

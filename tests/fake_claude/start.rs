@@ -44,7 +44,7 @@ impl App {
 
     async fn ask_trust(&mut self) -> Result<(), Exit> {
         let mut times = if self.session.quirks.has("trust-twice") { 2 } else { 1 };
-        if self.session.home.is_trusted() {
+        if self.session.home.is_trusted(self.session.version) {
             times -= 1;
         }
         for _ in 0..times {

@@ -73,7 +73,9 @@ pub fn transcript(home: &Path, folder: &Path, session: &str) -> PathBuf {
 /// The records of a transcript.
 pub fn records(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
-    text.lines().map(|line| serde_json::from_str(line).expect("whole lines of JSON")).collect()
+    // The last line may be on its way.
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    whole.lines().map(|line| serde_json::from_str(line).expect("whole lines of JSON")).collect()
 }
 
 /// Every byte that the stand-in read, from the file of its quirk `log-input`.
