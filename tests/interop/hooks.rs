@@ -150,7 +150,7 @@ async fn the_events_of_a_turn_arrive_in_its_order(room: &Room) {
         _ => None,
     });
     assert_eq!(reason.await, "prompt_input_exit");
-    assert_eq!(hooked.terminal.ended().await, 0);
+    assert_eq!(hooked.terminal.ended().await.code, Some(0));
 }
 
 async fn an_allowed_tool_runs_with_the_input_that_was_allowed(room: &Room) {

@@ -3,6 +3,7 @@
 //! it each test says that it was skipped.
 
 mod cli;
+mod ending;
 mod hooks;
 mod live_text;
 mod prompts;

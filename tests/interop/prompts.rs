@@ -78,10 +78,10 @@ async fn every_prompt_reaches_the_model_as_it_was_meant(room: &Room) {
         let answer = format!("answer number {number}.");
         room.api.push(MessagesStream::say(&answer));
         let prepared = prompt::prepare(&text).expect("it is a prompt");
-        terminal.write(&prompt::paste(&prepared));
+        terminal.write(&prompt::paste(&prepared)).await;
         // What a worker waits as well: nothing tells when the box has taken a paste in.
         tokio::time::sleep(Timings::default().paste_to_cr).await;
-        terminal.write(prompt::CR);
+        terminal.write(prompt::CR).await;
         let shown: String = text.chars().take(60).collect();
         if number < last {
             terminal

@@ -61,8 +61,8 @@ async fn answer(terminal: &mut Terminal, kind: DialogKind, consent: &Consent<'_>
             return;
         };
         match answering.next_key(&dialog, consent) {
-            NextKey::Down => terminal.write(DOWN),
-            NextKey::Enter => terminal.write(ENTER),
+            NextKey::Down => terminal.write(DOWN).await,
+            NextKey::Enter => terminal.write(ENTER).await,
             NextKey::Leave => panic!("it is left alone:\n{screen}"),
         }
         terminal.until("redraw", |now| (now != screen).then_some(())).await;
@@ -216,7 +216,7 @@ async fn a_session_is_opened_resumed_and_forked_under_the_ids_that_we_name(room:
             assert!(messages.contains(&format!("prompt number {before}")), "{how:?}: {messages}");
         }
         terminal.submit("/exit").await;
-        assert_eq!(terminal.ended().await, 0);
+        assert_eq!(terminal.ended().await.code, Some(0));
     }
 }
 

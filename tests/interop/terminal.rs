@@ -1,61 +1,38 @@
 //! The interactive CLI on a terminal, without a worker around it: keys in, the screen out.
 
 use std::ffi::OsString;
-use std::io::{Read, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use claw_tests::mock_api::PATIENCE;
-use claw_tests::screen::Screen;
-use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use claw_workers::process::{Marker, ProcessId, collect};
+use claw_workers::{Exit, PtyChild, PtyCommand, Timings, WindowSize};
 use tokio::sync::watch;
-
-/// Columns and rows.
-const SIZE: (u16, u16) = (120, 40);
 
 /// Drop it to end the CLI.
 pub struct Terminal {
-    screen: Arc<Mutex<Screen>>,
-    /// Counts what was read; its end is the end of the output.
-    changed: watch::Receiver<usize>,
-    writer: Box<dyn Write + Send>,
-    child: Box<dyn Child + Send + Sync>,
-    _master: Box<dyn MasterPty + Send>,
+    child: PtyChild,
+    marker: Marker,
+    /// Counts what was drawn; its end is the end of the output.
+    changed: watch::Receiver<u64>,
 }
 
 impl Terminal {
     pub fn start(argv: &[OsString], environment: &[(OsString, OsString)], cwd: &Path) -> Self {
-        let size = PtySize { rows: SIZE.1, cols: SIZE.0, pixel_width: 0, pixel_height: 0 };
-        let pty = native_pty_system().openpty(size).expect("a pty");
-        let mut command = CommandBuilder::from_argv(argv.to_vec());
-        command.env_clear();
-        for (name, value) in environment {
-            command.env(name, value);
-        }
-        command.cwd(cwd);
-        let child = pty.slave.spawn_command(command).expect("the CLI starts");
-        drop(pty.slave);
-        let mut reader = pty.master.try_clone_reader().expect("a reader");
-        let writer = pty.master.take_writer().expect("a writer");
-        let screen = Arc::new(Mutex::new(Screen::new(SIZE.0, SIZE.1)));
-        let (change, changed) = watch::channel(0);
-        let drawn = Arc::clone(&screen);
-        std::thread::spawn(move || {
-            let mut buffer = [0; 8192];
-            while let Ok(count) = reader.read(&mut buffer) {
-                if count == 0 {
-                    break;
-                }
-                drawn.lock().unwrap_or_else(PoisonError::into_inner).feed(&buffer[..count]);
-                change.send_modify(|read| *read += count);
-            }
-        });
-        Self { screen, changed, writer, child, _master: pty.master }
+        let command = PtyCommand {
+            argv: argv.to_vec(),
+            cwd: cwd.to_owned(),
+            environment: environment.to_vec(),
+        };
+        let marker = Marker::new();
+        let timings = Timings::default();
+        let child = PtyChild::spawn(&command, WindowSize::default(), &marker, &timings);
+        let child = child.expect("the CLI starts");
+        let changed = child.screen().changes();
+        Self { child, marker, changed }
     }
 
     pub fn text(&self) -> String {
-        self.screen.lock().unwrap_or_else(PoisonError::into_inner).text()
+        self.child.screen().text()
     }
 
     /// Waits until the screen shows what is looked for, and gives what was found.
@@ -84,41 +61,34 @@ impl Terminal {
         self.until(text, |screen| screen.contains(text).then_some(())).await;
     }
 
-    pub fn write(&mut self, bytes: &[u8]) {
-        self.writer.write_all(bytes).and_then(|()| self.writer.flush()).expect("the CLI reads");
+    pub async fn write(&mut self, bytes: &[u8]) {
+        self.child.write(bytes).await.expect("the CLI reads");
     }
 
     /// Pastes a prompt and sends it off.
     pub async fn submit(&mut self, prompt: &str) {
-        self.write(format!("\x1b[200~{prompt}\x1b[201~").as_bytes());
+        self.write(format!("\x1b[200~{prompt}\x1b[201~").as_bytes()).await;
         self.until_shows(prompt).await;
-        self.write(b"\r");
+        self.write(b"\r").await;
     }
 
-    /// Waits for its end and gives the exit status.
-    pub async fn ended(&mut self) -> u32 {
-        let whole = async { while self.changed.changed().await.is_ok() {} };
-        tokio::time::timeout(PATIENCE, whole).await.expect("the CLI ends");
-        self.child.wait().expect("a status").exit_code()
+    /// Waits until it ends by itself.
+    pub async fn ended(&mut self) -> Exit {
+        let exited = tokio::time::timeout(PATIENCE, self.child.exited()).await;
+        exited.unwrap_or_else(|_| panic!("the CLI does not end:\n{}", self.text()))
     }
-}
 
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        if let Some(process) =
-            self.child.process_id().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed()))
-        {
-            let _ = rustix::process::kill_process(process, rustix::process::Signal::TERM);
-        }
-        // It answers within a second; what does not answer is killed.
-        for _ in 0..100 {
-            if matches!(self.child.try_wait(), Ok(Some(_))) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    /// It, and everything that it has started.
+    pub fn processes(&self) -> Vec<ProcessId> {
+        collect(Some(self.child.id()), &self.marker)
+    }
+
+    /// Ends it as a worker is ended; gives what lives even then.
+    pub async fn end(self) -> Vec<ProcessId> {
+        let marker = self.marker.clone();
+        let mut left = self.child.end().await;
+        left.extend(collect(None, &marker));
+        left
     }
 }
 

@@ -117,7 +117,7 @@ async fn an_interrupt_is_a_record(room: &Room) {
     let mut written = Written::start(room).await;
     written.terminal.submit("begin").await;
     written.terminal.until_shows("half of it.").await;
-    written.terminal.write(b"\x1b");
+    written.terminal.write(b"\x1b").await;
     let facts = written
         .until("interrupt", |fact| matches!(fact, Fact::Interrupted { in_tool: false }))
         .await;

@@ -189,3 +189,13 @@ fn an_unknown_setting_is_told_once() {
     let (_, _, stderr) = out(&harness.run_without_terminal(&["-p", "go"], ""));
     assert_eq!(stderr.matches("colour").count(), 1, "{stderr}");
 }
+
+#[test]
+fn a_hook_that_reaches_no_worker_says_nothing_and_is_no_failure() {
+    let harness = Harness::new();
+    for folder in ["/nonexistent", ""] {
+        let arguments = ["hook", folder, "PermissionRequest"];
+        let outcome = harness.run_without_terminal(&arguments, r#"{"tool_name": "Bash"}"#);
+        assert_eq!(out(&outcome), (Some(0), String::new(), String::new()), "{folder:?}");
+    }
+}
