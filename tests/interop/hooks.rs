@@ -3,7 +3,7 @@
 use claw_tests::mock_api::{MessagesStream, PATIENCE, Reply};
 use claw_workers::dialog::{Dialog, DialogKind};
 use claw_workers::hooks::record::{HookEvent, HookRecord};
-use claw_workers::hooks::server::{HookArrival, HookReply, HookServer};
+use claw_workers::hooks::server::{HookArrival, HookReply, HookServer, ReplyError};
 use claw_workers::hooks::{SETTINGS, settings::settings};
 use claw_workers::private_dir::PrivateDir;
 use claw_workers::version::{find_cli, known_hook_events};
@@ -21,6 +21,7 @@ on_both_versions!(
     a_denied_tool_does_not_run_and_the_model_hears_why,
     a_denial_that_interrupts_ends_the_turn,
     a_question_that_nobody_answers_stays_in_its_own_dialog,
+    a_question_that_the_person_ends_in_the_dialog_is_told_as_gone,
     the_models_own_question_is_answered_with_the_changed_input,
     a_failed_turn_ends_with_its_kind,
 );
@@ -205,6 +206,18 @@ async fn a_question_that_nobody_answers_stays_in_its_own_dialog(room: &Room) {
     drop(reply);
     let dialog = hooked.terminal.until("dialog", Dialog::on_screen).await;
     assert_eq!(dialog.kind, DialogKind::Permission, "{}", dialog.text);
+    assert!(!room.workspace().join("made-by-tool").exists());
+}
+
+async fn a_question_that_the_person_ends_in_the_dialog_is_told_as_gone(room: &Room) {
+    let mut hooked = Hooked::start(room).await;
+    room.api.push(bash("touch made-by-tool"));
+    hooked.terminal.submit("make it").await;
+    let (.., reply) = hooked.question().await;
+    hooked.terminal.until("dialog", Dialog::on_screen).await;
+    hooked.terminal.write(b"\x1b").await;
+    tokio::time::timeout(PATIENCE, reply.closed()).await.expect("the CLI ends its hook");
+    assert_eq!(reply.answer(&Verdict::Allow { updated_input: None }), Err(ReplyError::Gone));
     assert!(!room.workspace().join("made-by-tool").exists());
 }
 

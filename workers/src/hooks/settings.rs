@@ -34,7 +34,8 @@ pub fn settings(
             };
             let hook = json!({
                 "type": "command",
-                "command": format!("{command} {event}"),
+                // In the shell's place, so that whoever ends the hook ends our program.
+                "command": format!("exec {command} {event}"),
                 "timeout": whole_seconds(timeout),
             });
             ((*event).to_owned(), json!([{ "hooks": [hook] }]))

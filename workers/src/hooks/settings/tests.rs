@@ -34,7 +34,7 @@ fn each_known_event_has_one_command_and_only_the_permission_hook_is_long() {
     for event in events {
         let hook = &document["hooks"][event][0]["hooks"][0];
         assert_eq!(hook["type"], "command");
-        assert_eq!(hook["command"], format!("claw hook /run/claw/x {event}"));
+        assert_eq!(hook["command"], format!("exec claw hook /run/claw/x {event}"));
         let timeout = if *event == "PermissionRequest" { 22 } else { 5 };
         assert_eq!(hook["timeout"], timeout, "{event}");
     }
