@@ -48,6 +48,8 @@ pub struct WorkerConfig {
     pub arguments: Vec<OsString>,
     /// Where it works. Absolute.
     pub cwd: PathBuf,
+    /// The person trusts this folder, whatever the CLI has on file.
+    pub trusted: bool,
     /// `CLAUDE_CONFIG_DIR`, when it is not the default.
     pub config_dir: Option<PathBuf>,
     /// The home folder, for the default config dir.

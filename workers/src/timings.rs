@@ -55,6 +55,8 @@ pub struct Timings {
     pub subagent_age: Duration,
     /// For `--version`.
     pub version: Duration,
+    /// Before a start that failed is tried again; each time twice as long.
+    pub restart: Duration,
     /// For the CLI's own compaction.
     pub compaction: Duration,
     /// For a hook that only tells something, and for its record to arrive.
@@ -87,6 +89,7 @@ impl Default for Timings {
             hook_margin: s(5),
             subagent_age: s(3600),
             version: s(10),
+            restart: s(1),
             compaction: s(600),
             hook: s(10),
             config_lock: s(12),
@@ -118,6 +121,7 @@ impl Timings {
             hook_margin: s(2),
             subagent_age: s(20),
             version: s(10),
+            restart: ms(50),
             compaction: s(20),
             hook: s(5),
             config_lock: s(12),

@@ -1,11 +1,15 @@
 //! The handle of one worker: orders go in, [`WorkerEvent`]s come out. Which transport carries them is
 //! known in one place.
 
+use std::sync::Arc;
+
 use tokio::sync::{mpsc, oneshot};
 
-use crate::config::WindowSize;
+use crate::config::{Transport, WindowSize, WorkerConfig};
 use crate::error::WorkerError;
 use crate::event::{SteerError, WorkerEvent};
+use crate::host::Host;
+use crate::{interactive, stream};
 
 /// Which Claude session a worker opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +71,39 @@ pub struct Worker {
 }
 
 impl Worker {
+    /// Starts one, on the runtime that this is called in. Everything is told by the receiver; the last
+    /// event is [`WorkerEvent::Ended`].
+    pub fn start(
+        config: WorkerConfig,
+        open: OpenAs,
+        host: Arc<Host>,
+    ) -> (Self, mpsc::UnboundedReceiver<WorkerEvent>) {
+        let (orders_in, orders) = mpsc::unbounded_channel();
+        let (events_in, events) = mpsc::unbounded_channel();
+        let parts = Parts { open, orders, events: events_in };
+        match config.transport {
+            Transport::Pty => {
+                let own = orders_in.downgrade();
+                tokio::spawn(interactive::run(config, parts, own, host));
+            }
+            Transport::Stream => {
+                tokio::spawn(async move {
+                    let marker = host.next_marker(&config);
+                    match stream::Launch::prepare(&config, &parts.open, marker).await {
+                        Ok(launch) => stream::run(config, launch, parts).await,
+                        Err(error) => drop(parts.events.send(WorkerEvent::Ended(error))),
+                    }
+                });
+            }
+        }
+        (Self { orders: orders_in }, events)
+    }
+
+    /// The way for orders, for others than the holder.
+    pub(crate) fn orders(&self) -> mpsc::UnboundedSender<Order> {
+        self.orders.clone()
+    }
+
     /// Only for tests of what holds a worker.
     #[doc(hidden)]
     pub fn from_orders(orders: mpsc::UnboundedSender<Order>) -> Self {
@@ -74,10 +111,13 @@ impl Worker {
     }
 
     /// Hands over a prompt. Returns when it was delivered, with evidence.
-    pub async fn submit(&self, text: String) -> Result<(), WorkerError> {
+    pub fn submit(
+        &self,
+        text: String,
+    ) -> impl Future<Output = Result<(), WorkerError>> + Send + use<> {
         let (taken, answer) = oneshot::channel();
         self.order(Order::Submit { text, taken });
-        answer.await.unwrap_or(Err(WorkerError::Stopped))
+        async move { answer.await.unwrap_or(Err(WorkerError::Stopped)) }
     }
 
     /// Hands a prompt to the running turn. `Ok` only with evidence.

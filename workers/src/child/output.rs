@@ -38,6 +38,11 @@ impl LiveScreen {
         self.changes.subscribe()
     }
 
+    /// Whether both show the same.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.screen, &other.screen)
+    }
+
     /// All that is needed to draw it.
     pub fn view(&self) -> ScreenView {
         self.lock().view()

@@ -16,6 +16,7 @@ mod tests;
 use tokio::sync::mpsc;
 
 pub use transport::Launch;
+pub(crate) use transport::run;
 
 use crate::config::WorkerConfig;
 use crate::event::WorkerEvent;

@@ -63,7 +63,7 @@ enum End {
 }
 
 /// Runs one worker until it ends. The last event is [`WorkerEvent::Ended`].
-pub(super) async fn run(config: WorkerConfig, launch: Launch, parts: Parts) {
+pub(crate) async fn run(config: WorkerConfig, launch: Launch, parts: Parts) {
     let Parts { open, mut orders, events } = parts;
     let process = command(&config, &launch)
         .and_then(|command| Process::start(command, launch.marker.clone(), config.timings.write));

@@ -1,0 +1,316 @@
+//! One open worker with what has been heard of it: its story so far and the questions that wait.
+
+use std::sync::Arc;
+
+use claw_runtime::StreamSink;
+use claw_runtime::api::{AssistantTurn, ContextCompaction};
+use claw_runtime::permissions::PermissionPromptDecision;
+use claw_runtime::tools::ToolCall;
+use claw_runtime::{TuiEvent, TurnContext};
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::gate::{self, Gate, Ruling};
+use super::memory::Memory;
+use crate::config::WorkerConfig;
+use crate::error::WorkerError;
+use crate::event::{Asked, TurnEnd, Verdict, WorkerEvent};
+use crate::fact::Fact;
+use crate::host::Host;
+use crate::story::{Ending, Story};
+use crate::timings::Timings;
+use crate::worker::{OpenAs, Worker};
+
+/// What one step of listening brought, for whoever waits for a turn.
+#[derive(Debug)]
+pub(super) enum Happened {
+    Nothing,
+    TurnEnded { end: TurnEnd, unasked: bool },
+    Ended(WorkerError),
+}
+
+/// An answer of the person on its way to the worker.
+struct Decided {
+    call: ToolCall,
+    decision: PermissionPromptDecision,
+    reply: oneshot::Sender<Verdict>,
+}
+
+/// A question that waits, so that it can be taken back.
+struct Waiting {
+    tool_use_id: Option<String>,
+    retire: CancellationToken,
+}
+
+/// An open worker.
+pub(super) struct Live {
+    worker: Worker,
+    events: UnboundedReceiver<WorkerEvent>,
+    /// Our session that it serves.
+    ours: String,
+    claude_session_id: String,
+    story: Story,
+    answers: FuturesUnordered<BoxFuture<'static, Decided>>,
+    waiting: Vec<Waiting>,
+    is_ready: bool,
+    in_unasked_turn: bool,
+    /// It was begun by us and has not taken a prompt yet.
+    fresh: bool,
+    ended: bool,
+    /// A compaction of ours runs.
+    compacting: bool,
+    compacted: Option<ContextCompaction>,
+}
+
+impl Live {
+    pub(super) fn start(host: &Arc<Host>, config: WorkerConfig, ours: &str, open: &OpenAs) -> Self {
+        let claude_session_id = open.session_id().to_owned();
+        let (worker, events) = Worker::start(config, open.clone(), Arc::clone(host));
+        Self {
+            worker,
+            events,
+            ours: ours.to_owned(),
+            claude_session_id,
+            story: Story::new(),
+            answers: FuturesUnordered::new(),
+            waiting: Vec::new(),
+            is_ready: false,
+            in_unasked_turn: false,
+            fresh: true,
+            ended: false,
+            compacting: false,
+            compacted: None,
+        }
+    }
+
+    pub(super) fn worker(&self) -> &Worker {
+        &self.worker
+    }
+
+    pub(super) fn claude_session_id(&self) -> &str {
+        &self.claude_session_id
+    }
+
+    pub(super) fn serves(&self, ours: &str) -> bool {
+        self.ours == ours && !self.ended
+    }
+
+    pub(super) fn is_fresh(&self) -> bool {
+        self.fresh
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    pub(super) fn is_in_unasked_turn(&self) -> bool {
+        self.in_unasked_turn
+    }
+
+    /// Waits until it can take a prompt. False when the person cancelled.
+    pub(super) async fn ready(
+        &mut self,
+        gate: &mut Gate,
+        cx: &TurnContext,
+    ) -> Result<bool, WorkerError> {
+        while !self.is_ready {
+            tokio::select! {
+                biased;
+                () = cx.cancel.cancelled() => return Ok(false),
+                happened = self.next(gate, cx) => {
+                    if let Happened::Ended(error) = happened {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Takes what comes next: an event of the worker, or an answer of the person. May be dropped at
+    /// any moment without losing anything.
+    pub(super) async fn next(&mut self, gate: &mut Gate, cx: &TurnContext) -> Happened {
+        tokio::select! {
+            biased;
+            Some(decided) = self.answers.next(), if !self.answers.is_empty() => {
+                gate.note(&decided.call, &decided.decision);
+                self.waiting.retain(|waiting| waiting.tool_use_id.as_deref() != Some(&decided.call.id));
+                // A question that was settled elsewhere meanwhile has nobody who listens.
+                let _settled = decided.reply.send(gate::verdict(&decided.decision));
+                Happened::Nothing
+            }
+            event = self.events.recv() => match event {
+                Some(event) => self.take(event, gate, cx),
+                None => {
+                    self.ended = true;
+                    Happened::Ended(WorkerError::Stopped)
+                }
+            },
+        }
+    }
+
+    fn take(&mut self, event: WorkerEvent, gate: &mut Gate, cx: &TurnContext) -> Happened {
+        match event {
+            WorkerEvent::Ready { session_id, .. } => {
+                self.claude_session_id = session_id;
+                self.is_ready = true;
+            }
+            WorkerEvent::Delivered { .. } => self.fresh = false,
+            WorkerEvent::UnaskedBegan { text } => {
+                self.in_unasked_turn = true;
+                self.story.begin_unasked();
+                cx.sink.emit(TuiEvent::info(format!("Claude Code goes on by itself: {text}")));
+            }
+            WorkerEvent::Fact { fact, .. } => self.take_fact(fact, cx),
+            WorkerEvent::Asked(asked) => self.ask(asked, gate, cx),
+            WorkerEvent::AskedRetired { tool_use_id } => self.retire(tool_use_id.as_deref()),
+            WorkerEvent::TurnEnded { end, unasked } => {
+                if unasked {
+                    self.in_unasked_turn = false;
+                }
+                return Happened::TurnEnded { end, unasked };
+            }
+            WorkerEvent::SessionChanged { session_id } => {
+                self.claude_session_id = session_id;
+                cx.sink.emit(TuiEvent::warning(
+                    "Claude Code began a new session of its own (/clear): it does not know what was said before.",
+                ));
+            }
+            WorkerEvent::AtDialog { title, .. } => cx.sink.emit(TuiEvent::warning(format!(
+                "Claude Code waits at a dialog: {title}. /worker shows it and takes your keys."
+            ))),
+            WorkerEvent::TranscriptRestarted => cx.sink.emit(TuiEvent::warning(
+                "The transcript of Claude Code was replaced meanwhile; something that it said may be missing here.",
+            )),
+            WorkerEvent::Ended(error) => {
+                self.ended = true;
+                return Happened::Ended(error);
+            }
+        }
+        Happened::Nothing
+    }
+
+    fn take_fact(&mut self, fact: Fact, cx: &TurnContext) {
+        match fact {
+            // Whoever ordered it tells its numbers.
+            Fact::Compacted { before_tokens, after_tokens, .. } if self.compacting => {
+                self.compacted = Some(ContextCompaction { before_tokens, after_tokens });
+            }
+            Fact::CommandOutput { .. } if self.compacting => {}
+            fact => self.story.tell(fact, &*cx.sink),
+        }
+    }
+
+    fn ask(&mut self, asked: Asked, gate: &Gate, cx: &TurnContext) {
+        let Asked { tool_use_id, tool_name, input, reply } = asked;
+        let id = tool_use_id.clone().unwrap_or_default();
+        let call = ToolCall { id, name: tool_name, input, iteration: 1 };
+        match gate.rule(&call) {
+            // Sending fails only when it was settled elsewhere.
+            Ruling::Settled(verdict) => drop(reply.send(verdict)),
+            Ruling::Leave => {
+                cx.sink.emit(TuiEvent::warning(format!(
+                    "Claude Code asks something ({}) that is answered in its own terminal: /worker shows it and takes your keys.",
+                    call.name
+                )));
+                drop(reply);
+            }
+            Ruling::Ask(request) => {
+                let cx = cx.child();
+                self.waiting.push(Waiting { tool_use_id, retire: cx.cancel.clone() });
+                self.answers.push(Box::pin(async move {
+                    let decision = gate::ask(*request, &cx).await;
+                    Decided { call, decision, reply }
+                }));
+            }
+        }
+    }
+
+    /// Takes questions back: that of this tool use, or all of those that have none.
+    fn retire(&mut self, tool_use_id: Option<&str>) {
+        self.waiting.retain(|waiting| {
+            let meant = waiting.tool_use_id.as_deref() == tool_use_id;
+            if meant {
+                waiting.retire.cancel();
+            }
+            !meant
+        });
+    }
+
+    /// The turn is over: nothing is asked any more.
+    pub(super) fn retire_questions(&mut self) {
+        for waiting in self.waiting.drain(..) {
+            waiting.retire.cancel();
+        }
+    }
+
+    /// What was said and run since the last call of this.
+    pub(super) fn finish(&mut self, ending: &Ending, sink: &dyn StreamSink) -> AssistantTurn {
+        self.story.finish(ending, sink)
+    }
+
+    /// Messages of a turn that nobody asked for are about to enter our session.
+    pub(super) fn saw_unasked(&self, memory: &Memory, messages: usize) {
+        if let Some(mut known) = memory.load(&self.ours) {
+            known.seen += messages;
+            if let Err(error) = memory.save(&self.ours, &known) {
+                tracing::warn!(%error, "the Claude session of this conversation cannot be remembered");
+            }
+        }
+    }
+
+    /// The CLI's own compaction.
+    pub(super) async fn compact(
+        &mut self,
+        gate: &mut Gate,
+        timings: &Timings,
+        cx: &TurnContext,
+    ) -> Result<ContextCompaction, WorkerError> {
+        self.compacted = None;
+        self.compacting = true;
+        self.worker.compact();
+        let ended = self.until_compacted(gate, timings, cx).await;
+        self.compacting = false;
+        ended?;
+        self.compacted.take().ok_or(WorkerError::Stopped)
+    }
+
+    async fn until_compacted(
+        &mut self,
+        gate: &mut Gate,
+        timings: &Timings,
+        cx: &TurnContext,
+    ) -> Result<(), WorkerError> {
+        let deadline = tokio::time::sleep(timings.compaction);
+        tokio::pin!(deadline);
+        let mut stopping = false;
+        loop {
+            tokio::select! {
+                biased;
+                () = cx.cancel.cancelled(), if !stopping => {
+                    stopping = true;
+                    self.worker.interrupt();
+                    deadline.as_mut().reset(tokio::time::Instant::now() + timings.interrupt);
+                }
+                happened = self.next(gate, cx) => match happened {
+                    Happened::TurnEnded { unasked: false, .. } => return Ok(()),
+                    Happened::Ended(error) => return Err(error),
+                    Happened::Nothing | Happened::TurnEnded { .. } => {}
+                },
+                () = &mut deadline => {
+                    return Err(if stopping { WorkerError::Stopped } else { WorkerError::Inactive(timings.compaction) });
+                }
+            }
+        }
+    }
+
+    /// Ends the process and everything that it started, in bounded time.
+    pub(super) async fn close(mut self) {
+        self.retire_questions();
+        self.worker.stop().await;
+    }
+}

@@ -1,0 +1,424 @@
+//! The `pty` transport: the interactive CLI on a pty of ours, driven by the protocol machine.
+//!
+//! This room only carries: what happens goes into the machine in the order in which it was learnt,
+//! and what the machine wants is done in the order in which it was wanted. It decides nothing.
+
+mod asks;
+mod heard;
+mod setup;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::future::{BoxFuture, OptionFuture};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, WeakUnboundedSender};
+use tokio::sync::oneshot;
+
+use crate::config::WorkerConfig;
+use crate::error::WorkerError;
+use crate::event::{SteerError, WorkerEvent};
+use crate::fact::Fact;
+use crate::hooks::record::HookEvent;
+use crate::hooks::server::HookArrival;
+use crate::host::Host;
+use crate::protocol::{HookSeen, Machine, Seen, Step, Ticket};
+use crate::tap::Tapped;
+use crate::transcript::ReaderEvent;
+use crate::worker::{Order, Parts};
+
+use asks::{Moved, Questions};
+use heard::heard;
+use setup::{Running, Told};
+
+/// Runs one worker from its start to the end of its last process. `orders` is the sending end of its
+/// own orders, for a person who types into its screen; it does not keep the worker alive.
+pub(crate) async fn run(
+    config: WorkerConfig,
+    parts: Parts,
+    orders: WeakUnboundedSender<Order>,
+    host: Arc<Host>,
+) {
+    let Parts { open, orders: mut ordered, events } = parts;
+    let started = tokio::select! {
+        started = Running::start(&config, &open, &host) => started,
+        // Nothing can be done with a worker that is not there yet but to end it.
+        done = stop_ordered(&mut ordered) => {
+            tell(&events, WorkerEvent::Ended(WorkerError::Stopped));
+            return confirm(done);
+        }
+    };
+    let running = match started {
+        Ok(running) => running,
+        Err(error) => return tell(&events, WorkerEvent::Ended(error)),
+    };
+    let screen = running.child.screen().clone();
+    host.screens().show(screen.clone(), orders);
+    let session_id = open.session_id().to_owned();
+    let machine = Machine::new(config.timings.clone(), session_id.clone(), running.version.clone());
+    let mut worker = Interactive {
+        machine,
+        running,
+        events,
+        host: Arc::clone(&host),
+        session_id,
+        questions: Questions::default(),
+        submits: HashMap::new(),
+        steers: HashMap::new(),
+        next_ticket: 0,
+        unwritten: VecDeque::new(),
+        writing: None,
+        has_exited: false,
+        answered_untapped: false,
+        given_up: None,
+    };
+    let done = worker.run(&mut ordered).await;
+    host.screens().clear(&screen);
+    worker.end().await;
+    confirm(done);
+}
+
+/// Waits for the order to stop; other orders cannot be carried out yet, and dropping them says so.
+async fn stop_ordered(orders: &mut UnboundedReceiver<Order>) -> Option<oneshot::Sender<()>> {
+    loop {
+        match orders.recv().await {
+            Some(Order::Stop { done }) => return Some(done),
+            None => return None,
+            Some(_) => {}
+        }
+    }
+}
+
+fn tell(events: &UnboundedSender<WorkerEvent>, event: WorkerEvent) {
+    // Whoever does not listen any more does not want to know.
+    let _ = events.send(event);
+}
+
+fn confirm(done: Option<oneshot::Sender<()>>) {
+    if let Some(done) = done {
+        let _ = done.send(());
+    }
+}
+
+/// The answer to a prompt that was handed over.
+type Taken<E> = oneshot::Sender<Result<(), E>>;
+
+struct Interactive {
+    machine: Machine,
+    running: Running,
+    events: UnboundedSender<WorkerEvent>,
+    host: Arc<Host>,
+    session_id: String,
+    questions: Questions,
+    submits: HashMap<Ticket, Taken<WorkerError>>,
+    steers: HashMap<Ticket, Taken<SteerError>>,
+    next_ticket: Ticket,
+    /// What waits to be written, in order.
+    unwritten: VecDeque<Vec<u8>>,
+    writing: Option<BoxFuture<'static, Result<(), WorkerError>>>,
+    has_exited: bool,
+    /// An answer was recorded of which the tap saw nothing.
+    answered_untapped: bool,
+    given_up: Option<WorkerError>,
+}
+
+impl Interactive {
+    /// Carries until it is given up or told to stop; then returns whom to tell that it has ended.
+    async fn run(&mut self, orders: &mut UnboundedReceiver<Order>) -> Option<oneshot::Sender<()>> {
+        let mut changes = self.running.child.screen().changes();
+        self.see(Seen::Spawned).await;
+        while self.given_up.is_none() {
+            self.write_next();
+            let deadline = self.machine.deadline().map(tokio::time::Instant::from_std);
+            let tick = OptionFuture::from(deadline.map(tokio::time::sleep_until));
+            tokio::select! {
+                order = orders.recv() => match order {
+                    Some(Order::Stop { done }) => {
+                        self.see(Seen::Stop).await;
+                        return Some(done);
+                    }
+                    None => {
+                        self.see(Seen::Stop).await;
+                        return None;
+                    }
+                    Some(order) => self.order(order).await,
+                },
+                Some(arrival) = self.running.hooks.recv() => self.hook(arrival).await,
+                told = self.running.transcript.next() => self.told(told).await,
+                tapped = self.running.live.next() => self.tapped(tapped).await,
+                moved = self.questions.next() => self.moved(vec![moved]).await,
+                Some(written) = OptionFuture::from(self.writing.as_mut()) => {
+                    self.writing = None;
+                    self.written(written).await;
+                }
+                Ok(()) = changes.changed() => self.see(Seen::ScreenChanged).await,
+                exit = self.running.child.exited(), if !self.has_exited => {
+                    self.has_exited = true;
+                    let screen = self.words();
+                    self.see(Seen::Exited { status: exit.to_string(), screen }).await;
+                }
+                Some(()) = tick => self.see(Seen::Tick).await,
+            }
+        }
+        None
+    }
+
+    /// Ends the processes, and says why it ended.
+    async fn end(self) {
+        let left = self.running.child.end().await;
+        if !left.is_empty() {
+            tracing::warn!(?left, "processes of a worker could not be ended");
+        }
+        tell(&self.events, WorkerEvent::Ended(self.given_up.unwrap_or(WorkerError::Stopped)));
+    }
+
+    async fn order(&mut self, order: Order) {
+        let ticket = self.next_ticket;
+        self.next_ticket += 1;
+        match order {
+            Order::Submit { text, taken } => {
+                self.submits.insert(ticket, taken);
+                self.see(Seen::Submit { ticket, text }).await;
+            }
+            Order::Steer { text, taken } => {
+                self.steers.insert(ticket, taken);
+                self.see(Seen::Steer { ticket, text }).await;
+            }
+            Order::Interrupt => self.see(Seen::Interrupt).await,
+            Order::Compact => self.see(Seen::Compact).await,
+            Order::Type(bytes) => {
+                // Before its first byte: what a person answers in the terminal is answered there.
+                let moved = self.questions.yield_to_terminal();
+                self.moved(moved).await;
+                self.see(Seen::Typed(bytes)).await;
+            }
+            Order::Resize(size) => self.running.child.resize(size),
+            Order::Stop { .. } => {}
+        }
+    }
+
+    async fn hook(&mut self, arrival: Result<HookArrival, WorkerError>) {
+        let HookArrival { record, reply } = match arrival {
+            Ok(arrival) => arrival,
+            Err(error) => return self.note(error.to_string()),
+        };
+        let (seen, fact) = heard(&record);
+        match &record.event {
+            HookEvent::SessionStart { .. } => {
+                self.running.dialogs.leave_to_the_person();
+                if self.session_id != record.session_id {
+                    self.session_id.clone_from(&record.session_id);
+                    self.running.live.follow(&record.session_id);
+                }
+                if let Some(path) = &record.transcript_path {
+                    self.running.transcript.follow(path);
+                }
+            }
+            HookEvent::UserPromptSubmit { .. } => {
+                if let Some(id) = &record.prompt_id {
+                    self.running.transcript.submitted(id);
+                }
+            }
+            HookEvent::PreToolUse { tool, tool_use_id } => {
+                self.questions.announce(tool_use_id, tool);
+            }
+            HookEvent::PermissionRequest { tool, .. } => {
+                self.see(Seen::Hook(HookSeen::PermissionAsked)).await;
+                if let Some(reply) = reply {
+                    let asked = self.questions.hold(tool, reply);
+                    tell(&self.events, WorkerEvent::Asked(asked));
+                }
+                return;
+            }
+            HookEvent::PostToolUse { tool_use_id, .. }
+            | HookEvent::PostToolUseFailure { tool_use_id, .. } => {
+                let moved = self.questions.settled(tool_use_id);
+                self.moved(moved).await;
+            }
+            _ => {}
+        }
+        self.see(Seen::Hook(seen)).await;
+        if let Some(fact) = fact {
+            self.see(Seen::Live { fact, prompt_id: record.prompt_id }).await;
+        }
+    }
+
+    async fn moved(&mut self, moved: Vec<Moved>) {
+        for moved in moved {
+            match moved {
+                Moved::Settled => self.see(Seen::Hook(HookSeen::PermissionSettled)).await,
+                Moved::Retired(tool_use_id) => {
+                    tell(&self.events, WorkerEvent::AskedRetired { tool_use_id });
+                }
+            }
+        }
+    }
+
+    async fn told(&mut self, told: Told) {
+        let mut seen = Vec::new();
+        match told {
+            Told::Read(event) => self.read(event, &mut seen),
+            Told::Agent(fact) => seen.push(Seen::Record(fact)),
+        }
+        for seen in seen {
+            self.see(seen).await;
+        }
+    }
+
+    /// What the machine is shown of something that was read.
+    fn read(&mut self, event: ReaderEvent, seen: &mut Vec<Seen>) {
+        match event {
+            // The story of a sub-agent is told by its own follower.
+            ReaderEvent::Record(record)
+                if record.sidechain
+                    || record.facts.is_empty()
+                    || self.running.transcript.is_copy(&record) =>
+            {
+                seen.push(Seen::Traffic);
+            }
+            ReaderEvent::Record(record) => {
+                for fact in record.facts {
+                    self.note_result(&fact, seen);
+                    seen.extend(self.running.transcript.pass(fact).into_iter().map(Seen::Record));
+                }
+            }
+            ReaderEvent::Broken { offset, message } => self.note(format!(
+                "A line of Claude Code's transcript at byte {offset} cannot be read: {message}"
+            )),
+            ReaderEvent::Refused { offset, error } => {
+                self.note(format!(
+                    "{error}; the line at byte {offset} of the transcript is left out"
+                ));
+            }
+            ReaderEvent::Restarted => tell(&self.events, WorkerEvent::TranscriptRestarted),
+            ReaderEvent::Unreadable(error) => self.note(error.to_string()),
+        }
+    }
+
+    /// A result settles its question, and an answer shows whether the tap sees anything.
+    fn note_result(&mut self, fact: &Fact, seen: &mut Vec<Seen>) {
+        let moved = match fact {
+            Fact::ToolResult { id, .. } => self.questions.settled(id),
+            Fact::Block { .. } => {
+                self.answered_untapped |=
+                    self.running.live.is_tapped() && !self.running.live.has_seen;
+                return;
+            }
+            _ => return,
+        };
+        for moved in moved {
+            match moved {
+                Moved::Settled => seen.push(Seen::Hook(HookSeen::PermissionSettled)),
+                Moved::Retired(tool_use_id) => {
+                    tell(&self.events, WorkerEvent::AskedRetired { tool_use_id });
+                }
+            }
+        }
+    }
+
+    async fn tapped(&mut self, tapped: Tapped) {
+        match tapped {
+            Tapped::Fact { agent: None, fact } => {
+                self.see(Seen::Live { fact: *fact, prompt_id: None }).await;
+            }
+            Tapped::Fact { .. } | Tapped::RequestBegan { .. } | Tapped::RequestEnded { .. } => {
+                self.see(Seen::Traffic).await;
+            }
+        }
+    }
+
+    fn write_next(&mut self) {
+        if self.writing.is_none()
+            && let Some(bytes) = self.unwritten.pop_front()
+        {
+            let input = self.running.child.input().clone();
+            self.writing = Some(Box::pin(async move { input.write(&bytes).await }));
+        }
+    }
+
+    async fn written(&mut self, written: Result<(), WorkerError>) {
+        let seen = match written {
+            Ok(()) => Seen::Written,
+            Err(WorkerError::NotReading { accepted, total, .. }) => {
+                Seen::WriteFailed { accepted, total }
+            }
+            // It has ended, and is about to say so.
+            Err(_) => Seen::WriteFailed { accepted: 0, total: 0 },
+        };
+        self.see(seen).await;
+    }
+
+    /// Shows something to the machine and does what it wants, and what follows from that.
+    async fn see(&mut self, seen: Seen) {
+        let mut waiting = VecDeque::from([seen]);
+        while let Some(seen) = waiting.pop_front() {
+            let steps = self.machine.see(Instant::now(), seen);
+            for step in steps {
+                self.perform(step, &mut waiting).await;
+            }
+        }
+    }
+
+    async fn perform(&mut self, step: Step, waiting: &mut VecDeque<Seen>) {
+        match step {
+            Step::Write(bytes) => self.unwritten.push_back(bytes),
+            Step::ReadScreen => {
+                let screen = self.running.child.screen().text();
+                waiting.push_back(Seen::Screen(self.running.dialogs.read(screen)));
+            }
+            Step::CatchUp => {
+                let mut seen = Vec::new();
+                for event in self.running.transcript.catch_up().await {
+                    self.read(event, &mut seen);
+                }
+                waiting.extend(seen);
+                waiting.push_back(Seen::CaughtUp);
+            }
+            Step::Tell(event) => self.tell(*event, waiting),
+            Step::SubmitAnswered { ticket, result } => {
+                if let Some(taken) = self.submits.remove(&ticket) {
+                    let _ = taken.send(result);
+                }
+            }
+            Step::SteerAnswered { ticket, result } => {
+                if let Some(taken) = self.steers.remove(&ticket) {
+                    let _ = taken.send(result);
+                }
+            }
+            Step::GiveUp(error) => self.given_up = Some(error),
+        }
+    }
+
+    fn tell(&mut self, event: WorkerEvent, waiting: &mut VecDeque<Seen>) {
+        let over =
+            matches!(event, WorkerEvent::TurnEnded { .. } | WorkerEvent::SessionChanged { .. });
+        if over {
+            for moved in self.questions.all_settled() {
+                match moved {
+                    Moved::Settled => waiting.push_back(Seen::Hook(HookSeen::PermissionSettled)),
+                    Moved::Retired(tool_use_id) => {
+                        tell(&self.events, WorkerEvent::AskedRetired { tool_use_id });
+                    }
+                }
+            }
+            if std::mem::take(&mut self.answered_untapped) && self.host.tap_saw_nothing() {
+                self.note(
+                    "Claude Code does not go through the tap (its own settings name another address), so its text comes in whole blocks; workers.tap = false silences this".to_owned(),
+                );
+            }
+        }
+        tell(&self.events, event);
+    }
+
+    fn note(&self, text: String) {
+        let fact = Fact::Notice { text };
+        tell(&self.events, WorkerEvent::Fact { fact, unasked: false });
+    }
+
+    /// The last that was seen of it.
+    fn words(&self) -> String {
+        let screen = self.running.child.screen();
+        let text = screen.text();
+        if text.trim().is_empty() { screen.tail() } else { text }
+    }
+}
