@@ -84,6 +84,7 @@ pub fn config(room: &Room, base_url: &str) -> WorkerConfig {
         prefix: Vec::new(),
         arguments: Vec::new(),
         cwd: room.workspace(),
+        trusted: false,
         config_dir: Some(room.config_dir()),
         home: room.home(),
         environment,

@@ -219,11 +219,6 @@ pub enum ApiError {
         "no backend is configured. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name a backend with --backend (demo needs no key)"
     )]
     NoBackend,
-    /// The backend is known by name only.
-    #[error(
-        "this version has no {backend} backend yet; leave --backend out, or name another one: claw --help shows them"
-    )]
-    NotInThisVersion { backend: &'static str },
     /// A worker failed (workers crate).
     #[error("worker: {message}")]
     Worker { message: String },

@@ -122,6 +122,11 @@ impl SessionStore {
         &self.redactor
     }
 
+    /// Where this workspace's session files are.
+    pub fn folder(&self) -> &Path {
+        &self.dir
+    }
+
     pub fn workspace(&self) -> &Path {
         &self.workspace
     }

@@ -2,33 +2,37 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use claw_tests::claude::{self, KEY};
-use claw_tests::harness::fake_claude_binary;
+use claw_tests::harness::{claw_binary, fake_claude_binary};
 use claw_tests::mock_api::MockApi;
 use claw_tests::worker_stage::{Cast, play};
 use claw_tests::worker_stories::STORIES;
-use claw_workers::process::Marker;
-use claw_workers::stream::{self, Launch};
-use claw_workers::{OpenAs, Timings, Transport, WindowSize, Worker, WorkerConfig, WorkerEvent};
+use claw_workers::{
+    Host, OpenAs, Timings, Transport, WindowSize, Worker, WorkerConfig, WorkerEvent, guard,
+};
 use tempfile::TempDir;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-/// The stand-in without a terminal.
-struct FakeStream {
+/// The stand-in, in its own home.
+struct Fake {
     version: &'static str,
+    transport: Transport,
+    tap: bool,
     folder: TempDir,
+    host: Arc<Host>,
 }
 
-impl FakeStream {
-    fn new(version: &'static str) -> Self {
+impl Fake {
+    fn new(version: &'static str, transport: Transport) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let known = claude::settled(folder.path());
         std::fs::write(folder.path().join(".claude.json"), known.to_string()).unwrap();
-        Self { version, folder }
+        Self { version, transport, tap: true, folder, host: Arc::default() }
     }
 
-    fn config(&self, api: &MockApi, transport: Transport) -> WorkerConfig {
+    fn config(&self, api: &MockApi) -> WorkerConfig {
         let set = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
         let mut environment = vec![
             set("ANTHROPIC_API_KEY", KEY),
@@ -44,6 +48,7 @@ impl FakeStream {
             prefix: Vec::new(),
             arguments: Vec::new(),
             cwd: folder.clone(),
+            trusted: false,
             config_dir: None,
             home: folder.clone(),
             environment,
@@ -53,23 +58,21 @@ impl FakeStream {
             allowed_tools: Vec::new(),
             disallowed_tools: Vec::new(),
             permission_mode: "default".to_owned(),
-            transport,
-            tap: false,
+            transport: self.transport,
+            tap: self.tap,
             auto_compaction: true,
             size: WindowSize::default(),
-            hook: Vec::new(),
-            guard: Vec::new(),
+            hook: vec![claw_binary().into(), "hook".into()],
+            guard: vec![claw_binary().into(), guard::SUBCOMMAND.into()],
             private_root: folder,
             timings: Timings::brisk(),
         }
     }
 }
 
-impl Cast for FakeStream {
+impl Cast for Fake {
     async fn open(&self, api: &MockApi, open: OpenAs) -> (Worker, UnboundedReceiver<WorkerEvent>) {
-        let config = self.config(api, Transport::Stream);
-        let launch = Launch::prepare(&config, &open, Marker::new()).await;
-        stream::start(config, launch.expect("the stand-in is there"), open)
+        Worker::start(self.config(api), open, Arc::clone(&self.host))
     }
 
     fn workspace(&self) -> PathBuf {
@@ -77,11 +80,25 @@ impl Cast for FakeStream {
     }
 }
 
-#[tokio::test]
-async fn every_story_holds_on_stream_json_in_both_versions() {
+async fn play_all(transport: Transport, tap: bool) {
     for version in ["197", "332"] {
         for story in STORIES {
-            play(story, &FakeStream::new(version)).await;
+            play(story, &Fake { tap, ..Fake::new(version, transport) }).await;
         }
     }
+}
+
+#[tokio::test]
+async fn every_story_holds_on_stream_json_in_both_versions() {
+    play_all(Transport::Stream, false).await;
+}
+
+#[tokio::test]
+async fn every_story_holds_on_a_pty_with_live_text_in_both_versions() {
+    play_all(Transport::Pty, true).await;
+}
+
+#[tokio::test]
+async fn every_story_holds_on_a_pty_without_the_tap_in_both_versions() {
+    play_all(Transport::Pty, false).await;
 }

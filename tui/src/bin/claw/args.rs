@@ -93,8 +93,6 @@ pub enum BackendName {
     Dashscope,
     Ollama,
     Demo,
-    /// Answered by the reason why it cannot be had.
-    #[value(hide = true)]
     Claude,
 }
 

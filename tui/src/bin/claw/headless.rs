@@ -10,6 +10,7 @@ use claw_runtime::api::StopReason;
 use claw_runtime::permissions::DenyAll;
 use claw_runtime::{StreamSink, TuiEvent, TurnStop};
 use claw_tui::sanitise::Sanitiser;
+use claw_workers::Host;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::Options;
@@ -30,6 +31,7 @@ pub fn run(options: Options) -> Result<ExitCode> {
             sink.clone(),
             Arc::new(DenyAll { reason: NOBODY.to_owned() }),
             Failing::Ends,
+            Arc::new(Host::default()),
         )?;
         for warning in driver.take_warnings() {
             note(&warning);

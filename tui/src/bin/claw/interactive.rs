@@ -20,6 +20,7 @@ use claw_tui::run::{self, Ended, Outside};
 use claw_tui::terminal::capabilities::Capabilities;
 use claw_tui::terminal::{self, Session};
 use claw_tui::theme::{ColourDepth, Theme};
+use claw_workers::Host;
 use ratatui::text::Line;
 use tracing_appender::non_blocking::WorkerGuard;
 
@@ -28,8 +29,9 @@ use crate::way_back::WayBack;
 use crate::wiring::{self, Failing, Workspace};
 use crate::{clipboard, editor, guard, logging};
 
-/// How long the runtime may take to end after the screen is gone.
-const SHUTDOWN: Duration = Duration::from_secs(1);
+/// How long the runtime may take to end after the screen is gone: as long as a worker that has to be
+/// killed. Without one it is done at once.
+const SHUTDOWN: Duration = Duration::from_secs(6);
 
 pub fn run(options: Options) -> Result<ExitCode> {
     let capabilities = Capabilities::from_environment(wiring::environment);
@@ -41,7 +43,8 @@ pub fn run(options: Options) -> Result<ExitCode> {
         elsewhere: workspace.started_in.as_ref() != Some(&workspace.root),
         root: workspace.root.clone(),
     };
-    let runtime = start_runtime(workspace, options.common, &sender)?;
+    let host = Arc::new(Host::default());
+    let runtime = start_runtime(workspace, options.common, &sender, Arc::clone(&host))?;
 
     let (mut app, first) = App::new(AppOptions {
         theme,
@@ -90,10 +93,11 @@ fn start_runtime(
     workspace: Workspace,
     common: Common,
     sender: &InboxSender,
+    host: Arc<Host>,
 ) -> Result<RuntimeHandle> {
     RuntimeHandle::spawn(Arc::new(sender.sink()), move |sink| {
         let prompter = Arc::new(SinkPrompter::new(Arc::clone(&sink)));
-        wiring::driver(workspace, &common, sink, prompter, Failing::GoesOn)
+        wiring::driver(workspace, &common, sink, prompter, Failing::GoesOn, host)
             .map_err(|error| format!("{error:#}"))
     })
     .context("cannot start the runtime's thread")

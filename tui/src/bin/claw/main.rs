@@ -1,6 +1,7 @@
 //! The binary `claw`: arguments and wiring. Each subcommand has a file of its own beside this one.
 
 mod args;
+mod claude;
 mod clipboard;
 mod editor;
 mod guard;
@@ -20,6 +21,9 @@ use crate::args::{Cli, Task};
 fn main() -> ExitCode {
     // The guard is this program too, and must cost nothing: it is looked for before anything else.
     if let Some(code) = guard::stand(std::env::args_os().skip(1)) {
+        return code;
+    }
+    if let Some(code) = claw_workers::guard::stand(std::env::args_os().skip(1)) {
         return code;
     }
     // So is a worker's hook, which runs several times in each of its turns.

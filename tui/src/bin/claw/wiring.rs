@@ -23,7 +23,10 @@ use claw_runtime::tools::{ToolExecutor, ToolRegistry};
 use claw_runtime::usage::UsageTracker;
 use claw_runtime::{StreamSink, TuiEvent};
 
+use claw_workers::Host;
+
 use crate::args::Common;
+use crate::claude;
 
 /// Where the program works and what is set for it there.
 pub struct Workspace {
@@ -68,9 +71,21 @@ pub fn driver(
     sink: Arc<dyn StreamSink>,
     prompter: Arc<dyn PermissionPrompter>,
     failing: Failing,
+    host: Arc<Host>,
 ) -> Result<Driver> {
     let Workspace { root, settings, .. } = workspace;
-    let mut backends = Backends::new(rows(&settings));
+    let redactor = Redactor::from_env(std::iter::empty::<String>());
+    let mut store = SessionStore::open(&root)?.with_redactor(redactor.clone());
+    if let Some(home) = environment("HOME") {
+        store = store.with_home(Path::new(&home));
+    }
+    let around = claude::Surroundings {
+        root: root.clone(),
+        sessions: store.folder().to_owned(),
+        redactor: redactor.clone(),
+        host,
+    };
+    let mut backends = Backends::new(rows(&settings, around));
     let mut warnings = settings.warnings();
     let backend = match open_backend(&mut backends, common, &settings, failing) {
         Err(error) if failing == Failing::GoesOn => {
@@ -79,11 +94,6 @@ pub fn driver(
         }
         opened => opened?,
     };
-    let redactor = Redactor::from_env(std::iter::empty::<String>());
-    let mut store = SessionStore::open(&root)?.with_redactor(redactor.clone());
-    if let Some(home) = environment("HOME") {
-        store = store.with_home(Path::new(&home));
-    }
     // Whoever watches sees the end of a long session while the rest of it is read.
     let show = |view| {
         if failing == Failing::GoesOn {
@@ -162,23 +172,13 @@ fn permission_mode(common: &Common, settings: &Settings) -> Result<PermissionMod
 }
 
 /// The backends in order of preference. One row adds one.
-fn rows(settings: &Settings) -> Vec<BackendRow> {
+fn rows(settings: &Settings, around: claude::Surroundings) -> Vec<BackendRow> {
     let aliases = settings.aliases();
     let mut rows = vec![anthropic(aliases.clone())];
     rows.extend(Preset::ALL.map(|preset| chat(preset, aliases.clone())));
     rows.push(demo());
-    rows.push(claude());
+    rows.push(claude::row(settings.workers(), around));
     rows
-}
-
-/// A name that people know from elsewhere, so that it is answered by more than "unknown".
-fn claude() -> BackendRow {
-    BackendRow {
-        name: "claude",
-        configured: false,
-        models: Vec::new(),
-        open: Box::new(|_| Err(ApiError::NotInThisVersion { backend: "Claude Code" })),
-    }
 }
 
 type Aliases = BTreeMap<String, String>;
