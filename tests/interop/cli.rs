@@ -9,7 +9,7 @@ use std::sync::Arc;
 use claw_tests::claude::{KEY, housekeeping, is_of_the_story};
 use claw_tests::harness::claw_binary;
 use claw_tests::mock_api::{MockApi, RecordedRequest, Reply};
-use claw_workers::{Timings, Transport, WindowSize, WorkerConfig};
+use claw_workers::{Timings, Transport, WindowSize, WorkerConfig, guard};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -170,6 +170,7 @@ impl Room {
             prefix: Vec::new(),
             arguments: Vec::new(),
             cwd: self.workspace(),
+            trusted: false,
             config_dir: Some(self.config_dir()),
             home: self.home(),
             environment: self.environment(self.api.base_url()),
@@ -184,7 +185,7 @@ impl Room {
             auto_compaction: true,
             size: WindowSize::default(),
             hook: vec![claw_binary().into(), "hook".into()],
-            guard: Vec::new(),
+            guard: vec![claw_binary().into(), guard::SUBCOMMAND.into()],
             private_root: self.part("private"),
             timings: Timings::default(),
         }

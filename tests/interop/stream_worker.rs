@@ -5,8 +5,8 @@ use claw_tests::mock_api::{Gate, MessagesStream, PATIENCE, Reply};
 use claw_workers::process::Marker;
 use claw_workers::stream::{self, Launch};
 use claw_workers::{
-    Ending, Fact, FailureKind, OpenAs, PromptSource, Story, Timings, Transport, TurnEnd, Verdict,
-    WindowSize, Worker, WorkerConfig, WorkerError, WorkerEvent,
+    Ending, Fact, FailureKind, OpenAs, PromptSource, Story, Transport, TurnEnd, Verdict, Worker,
+    WorkerConfig, WorkerError, WorkerEvent,
 };
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -79,30 +79,9 @@ impl Driven {
 pub fn config(room: &Room, base_url: &str) -> WorkerConfig {
     let mut environment = room.environment(base_url);
     environment.push(("CLAUDE_CODE_MAX_RETRIES".into(), "1".into()));
-    WorkerConfig {
-        program: room.program.clone(),
-        prefix: Vec::new(),
-        arguments: Vec::new(),
-        cwd: room.workspace(),
-        trusted: false,
-        config_dir: Some(room.config_dir()),
-        home: room.home(),
-        environment,
-        pass: vec!["CLAUDE_CODE_MAX_RETRIES".to_owned()],
-        model: None,
-        system_prompt: None,
-        allowed_tools: Vec::new(),
-        disallowed_tools: Vec::new(),
-        permission_mode: "default".to_owned(),
-        transport: Transport::Stream,
-        tap: false,
-        auto_compaction: true,
-        size: WindowSize::default(),
-        hook: Vec::new(),
-        guard: Vec::new(),
-        private_root: room.home(),
-        timings: Timings::default(),
-    }
+    let mut config = room.config(Transport::Stream);
+    config.pass.push("CLAUDE_CODE_MAX_RETRIES".to_owned());
+    WorkerConfig { environment, tap: false, ..config }
 }
 
 fn new() -> OpenAs {

@@ -127,7 +127,11 @@ impl Stage<'_> {
         match *step {
             Step::Submit(text) => {
                 let taken = self.worker().submit(text.to_owned()).await;
-                taken.unwrap_or_else(|error| panic!("{what}: {error}\n{:#?}", self.lines));
+                if let Err(error) = taken {
+                    let events: Vec<WorkerEvent> =
+                        std::iter::from_fn(|| self.events.try_recv().ok()).collect();
+                    panic!("{what}: {error}\n{:#?}\n{events:#?}", self.lines);
+                }
             }
             Step::Steer(text) => {
                 let worker = Arc::clone(self.worker.as_ref().expect("a worker"));

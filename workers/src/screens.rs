@@ -68,8 +68,8 @@ impl Screens {
         loop {
             let current = self.lock().as_ref().map(|shown| shown.screen.changes());
             let was_replaced = {
-                let mut replaced = self.0.replaced.subscribe();
-                let now = *replaced.borrow_and_update();
+                let mut marks = self.0.replaced.subscribe();
+                let now = *marks.borrow_and_update();
                 std::mem::replace(&mut seen.replaced, now) != now
             };
             if was_replaced {
@@ -82,7 +82,7 @@ impl Screens {
             match &mut seen.changes {
                 Some(changes) => tokio::select! {
                     // The screen of a worker that has ended changes no more.
-                    changed = changes.changed() => match changed {
+                    outcome = changes.changed() => match outcome {
                         Ok(()) => return,
                         Err(_) => seen.changes = None,
                     },

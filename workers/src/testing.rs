@@ -12,6 +12,7 @@ pub(crate) fn config(home: &Path, cwd: &Path) -> WorkerConfig {
         prefix: Vec::new(),
         arguments: Vec::new(),
         cwd: cwd.to_owned(),
+        trusted: false,
         config_dir: None,
         home: home.to_owned(),
         environment: variables(&[("PATH", "/usr/bin:/bin")]),

@@ -1,6 +1,7 @@
 //! The table of stories, played by workers on the stand-in for the CLI.
 
 use std::ffi::OsString;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -29,6 +30,7 @@ impl Fake {
         let folder = tempfile::tempdir().unwrap();
         let known = claude::settled(folder.path());
         std::fs::write(folder.path().join(".claude.json"), known.to_string()).unwrap();
+        std::fs::DirBuilder::new().mode(0o700).create(folder.path().join("private")).unwrap();
         Self { version, transport, tap: true, folder, host: Arc::default() }
     }
 
@@ -64,7 +66,7 @@ impl Fake {
             size: WindowSize::default(),
             hook: vec![claw_binary().into(), "hook".into()],
             guard: vec![claw_binary().into(), guard::SUBCOMMAND.into()],
-            private_root: folder,
+            private_root: folder.join("private"),
             timings: Timings::brisk(),
         }
     }

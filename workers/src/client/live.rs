@@ -47,6 +47,7 @@ struct Waiting {
 }
 
 /// An open worker.
+#[expect(clippy::struct_excessive_bools, reason = "facts about it, independent of each other")]
 pub(super) struct Live {
     worker: Worker,
     events: UnboundedReceiver<WorkerEvent>,
@@ -143,13 +144,10 @@ impl Live {
                 let _settled = decided.reply.send(gate::verdict(&decided.decision));
                 Happened::Nothing
             }
-            event = self.events.recv() => match event {
-                Some(event) => self.take(event, gate, cx),
-                None => {
-                    self.ended = true;
-                    Happened::Ended(WorkerError::Stopped)
-                }
-            },
+            event = self.events.recv() => {
+                let event = event.unwrap_or(WorkerEvent::Ended(WorkerError::Stopped));
+                self.take(event, gate, cx)
+            }
         }
     }
 

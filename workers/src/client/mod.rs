@@ -155,9 +155,8 @@ impl WorkerClient {
                     Err(error) => break Err(error),
                 },
                 happened = live.next(&mut self.gate, cx) => match happened {
-                    Happened::Nothing => {}
+                    Happened::Nothing | Happened::TurnEnded { unasked: true, .. } => {}
                     Happened::TurnEnded { end, unasked: false } => break Ok(end),
-                    Happened::TurnEnded { unasked: true, .. } => {}
                     Happened::Ended(error) => break Err(error),
                 },
                 // It does not say that it stopped: what is known of it stays, what comes later is

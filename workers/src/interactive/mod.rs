@@ -40,10 +40,10 @@ pub(crate) async fn run(
     host: Arc<Host>,
 ) {
     let Parts { open, orders: mut ordered, events } = parts;
+    let mut early = VecDeque::new();
     let started = tokio::select! {
         started = Running::start(&config, &open, &host) => started,
-        // Nothing can be done with a worker that is not there yet but to end it.
-        done = stop_ordered(&mut ordered) => {
+        done = stop_ordered(&mut ordered, &mut early) => {
             tell(&events, WorkerEvent::Ended(WorkerError::Stopped));
             return confirm(done);
         }
@@ -72,19 +72,22 @@ pub(crate) async fn run(
         answered_untapped: false,
         given_up: None,
     };
-    let done = worker.run(&mut ordered).await;
+    let done = worker.run(early, &mut ordered).await;
     host.screens().clear(&screen);
     worker.end().await;
     confirm(done);
 }
 
-/// Waits for the order to stop; other orders cannot be carried out yet, and dropping them says so.
-async fn stop_ordered(orders: &mut UnboundedReceiver<Order>) -> Option<oneshot::Sender<()>> {
+/// Waits for the order to stop, and keeps the others until they can be carried out.
+async fn stop_ordered(
+    orders: &mut UnboundedReceiver<Order>,
+    early: &mut VecDeque<Order>,
+) -> Option<oneshot::Sender<()>> {
     loop {
         match orders.recv().await {
             Some(Order::Stop { done }) => return Some(done),
+            Some(order) => early.push_back(order),
             None => return None,
-            Some(_) => {}
         }
     }
 }
@@ -124,9 +127,16 @@ struct Interactive {
 
 impl Interactive {
     /// Carries until it is given up or told to stop; then returns whom to tell that it has ended.
-    async fn run(&mut self, orders: &mut UnboundedReceiver<Order>) -> Option<oneshot::Sender<()>> {
+    async fn run(
+        &mut self,
+        early: VecDeque<Order>,
+        orders: &mut UnboundedReceiver<Order>,
+    ) -> Option<oneshot::Sender<()>> {
         let mut changes = self.running.child.screen().changes();
         self.see(Seen::Spawned).await;
+        for order in early {
+            self.order(order).await;
+        }
         while self.given_up.is_none() {
             self.write_next();
             let deadline = self.machine.deadline().map(tokio::time::Instant::from_std);

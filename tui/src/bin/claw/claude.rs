@@ -29,8 +29,8 @@ pub struct Surroundings {
 }
 
 /// The row. It is configured when the program is there.
-pub fn row(settings: WorkerSettings, around: Surroundings) -> BackendRow {
-    let config = config(&settings, &around.root);
+pub fn row(settings: &WorkerSettings, around: Surroundings) -> BackendRow {
+    let config = config(settings, &around.root);
     let configured = version::find_program(&config).is_ok();
     BackendRow {
         name: "claude",

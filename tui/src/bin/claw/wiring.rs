@@ -177,7 +177,7 @@ fn rows(settings: &Settings, around: claude::Surroundings) -> Vec<BackendRow> {
     let mut rows = vec![anthropic(aliases.clone())];
     rows.extend(Preset::ALL.map(|preset| chat(preset, aliases.clone())));
     rows.push(demo());
-    rows.push(claude::row(settings.workers(), around));
+    rows.push(claude::row(&settings.workers(), around));
     rows
 }
 

@@ -98,6 +98,7 @@ fn config(folder: PathBuf) -> WorkerConfig {
         prefix: Vec::new(),
         arguments: Vec::new(),
         cwd: folder.clone(),
+        trusted: false,
         config_dir: None,
         home: folder.clone(),
         environment: Vec::new(),

@@ -152,6 +152,7 @@ fn config() -> WorkerConfig {
         prefix: Vec::new(),
         arguments: Vec::new(),
         cwd: "/".into(),
+        trusted: false,
         config_dir: None,
         home: "/".into(),
         environment: Vec::new(),
