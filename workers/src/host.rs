@@ -32,6 +32,13 @@ pub struct Host {
     /// It saw nothing of a worker that was led to it: others do without.
     tap_is_blind: AtomicBool,
     screens: Screens,
+    /// One for each worker that has not come to its end.
+    living: Arc<()>,
+}
+
+/// Held by a worker from its start to the end of its last process.
+pub(crate) struct Presence {
+    _living: Arc<()>,
 }
 
 impl Default for Host {
@@ -43,11 +50,28 @@ impl Default for Host {
             tap: Mutex::default(),
             tap_is_blind: AtomicBool::new(false),
             screens: Screens::default(),
+            living: Arc::default(),
+        }
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let guard = self.guard.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        // Without a worker that lives there is nothing to guard. A guard that is only dropped acts.
+        if Arc::strong_count(&self.living) == 1
+            && let Some(guard) = guard
+        {
+            guard.release();
         }
     }
 }
 
 impl Host {
+    pub(crate) fn presence(&self) -> Presence {
+        Presence { _living: Arc::clone(&self.living) }
+    }
+
     /// The screen of the worker in use.
     pub fn screens(&self) -> &Screens {
         &self.screens

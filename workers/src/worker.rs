@@ -84,10 +84,14 @@ impl Worker {
         match config.transport {
             Transport::Pty => {
                 let own = orders_in.downgrade();
-                tokio::spawn(interactive::run(config, parts, own, host));
+                tokio::spawn(async move {
+                    let _present = host.presence();
+                    interactive::run(config, parts, own, Arc::clone(&host)).await;
+                });
             }
             Transport::Stream => {
                 tokio::spawn(async move {
+                    let _present = host.presence();
                     let marker = host.next_marker(&config);
                     match stream::Launch::prepare(&config, &parts.open, marker).await {
                         Ok(launch) => stream::run(config, launch, parts).await,

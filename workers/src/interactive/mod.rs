@@ -212,6 +212,10 @@ impl Interactive {
             Ok(arrival) => arrival,
             Err(error) => return self.note(error.to_string()),
         };
+        // An older CLI names the parent's file at the start of a fork, and its own one later.
+        if let Some(path) = record.transcript_path.as_ref().filter(|_| record.agent_id.is_none()) {
+            self.running.transcript.follow(path);
+        }
         let (seen, fact) = heard(&record);
         match &record.event {
             HookEvent::SessionStart { .. } => {
@@ -219,14 +223,6 @@ impl Interactive {
                 if self.session_id != record.session_id {
                     self.session_id.clone_from(&record.session_id);
                     self.running.live.follow(&record.session_id);
-                }
-                if let Some(path) = &record.transcript_path {
-                    self.running.transcript.follow(path);
-                }
-            }
-            HookEvent::UserPromptSubmit { .. } => {
-                if let Some(id) = &record.prompt_id {
-                    self.running.transcript.submitted(id);
                 }
             }
             HookEvent::PreToolUse { tool, tool_use_id } => {
@@ -280,9 +276,9 @@ impl Interactive {
         match event {
             // The story of a sub-agent is told by its own follower.
             ReaderEvent::Record(record)
-                if record.sidechain
-                    || record.facts.is_empty()
-                    || self.running.transcript.is_copy(&record) =>
+                if self.running.transcript.is_copy(&record)
+                    || record.sidechain
+                    || record.facts.is_empty() =>
             {
                 seen.push(Seen::Traffic);
             }

@@ -88,9 +88,18 @@ pub(super) struct Transcript {
     reader: TranscriptReader,
     agents: AgentFollower,
     timings: Timings,
-    /// While a fork still copies what its parent said: the prompts of its own, by which its own part
-    /// begins.
+    /// While a fork still copies what its parent said: the ids of those records, which it keeps.
     copies: Option<HashSet<String>>,
+}
+
+/// The ids of all records of a transcript.
+async fn ids_in(path: &Path, config: &WorkerConfig) -> HashSet<String> {
+    let events = TranscriptReader::new(path, &config.timings).catch_up().await;
+    let records = events.into_iter().filter_map(|event| match event {
+        ReaderEvent::Record(record) => record.uuid,
+        _ => None,
+    });
+    records.collect()
 }
 
 /// What the transcript told.
@@ -107,7 +116,9 @@ impl Transcript {
         match open {
             OpenAs::New(_) => {}
             OpenAs::Resume(_) => transcript.reader.skip_existing().await?,
-            OpenAs::Fork { .. } => transcript.copies = Some(HashSet::new()),
+            OpenAs::Fork { from, .. } => {
+                transcript.copies = Some(ids_in(&transcript_of(config, from), config).await);
+            }
         }
         Ok(transcript)
     }
@@ -130,22 +141,14 @@ impl Transcript {
         }
     }
 
-    /// A prompt of this session was submitted.
-    pub(super) fn submitted(&mut self, prompt_id: &str) {
-        if let Some(own) = &mut self.copies {
-            own.insert(prompt_id.to_owned());
-        }
-    }
-
-    /// Whether the record is a copy of what the parent of a fork said.
+    /// Whether the record is a copy of what the parent of a fork said. Those come first.
     pub(super) fn is_copy(&mut self, record: &Record) -> bool {
-        let Some(own) = &self.copies else { return false };
-        let is_own = |fact: &Fact| matches!(fact, Fact::Prompt { prompt_id: Some(id), .. } if own.contains(id));
-        if record.facts.iter().any(is_own) {
+        let Some(parents) = &self.copies else { return false };
+        let copied = record.uuid.as_ref().is_none_or(|uuid| parents.contains(uuid));
+        if !copied {
             self.copies = None;
-            return false;
         }
-        true
+        copied
     }
 
     /// May be dropped at any moment.
