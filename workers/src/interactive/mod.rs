@@ -5,6 +5,7 @@
 
 mod asks;
 mod heard;
+mod order;
 mod setup;
 
 use std::collections::{HashMap, VecDeque};
@@ -25,10 +26,11 @@ use crate::host::Host;
 use crate::protocol::{HookSeen, Machine, Seen, Step, Ticket};
 use crate::tap::Tapped;
 use crate::transcript::ReaderEvent;
-use crate::worker::{Order, Parts};
+use crate::worker::{OpenAs, Order, Parts};
 
 use asks::{Moved, Questions};
 use heard::heard;
+use order::InOrder;
 use setup::{Running, Told};
 
 /// Runs one worker from its start to the end of its last process. `orders` is the sending end of its
@@ -62,6 +64,11 @@ pub(crate) async fn run(
         events,
         host: Arc::clone(&host),
         session_id,
+        parent: match open {
+            OpenAs::Fork { from, .. } => Some(from),
+            OpenAs::New(_) | OpenAs::Resume(_) => None,
+        },
+        in_order: InOrder::default(),
         questions: Questions::default(),
         submits: HashMap::new(),
         steers: HashMap::new(),
@@ -112,6 +119,9 @@ struct Interactive {
     events: UnboundedSender<WorkerEvent>,
     host: Arc<Host>,
     session_id: String,
+    /// The session that this one is a copy of.
+    parent: Option<String>,
+    in_order: InOrder,
     questions: Questions,
     submits: HashMap<Ticket, Taken<WorkerError>>,
     steers: HashMap<Ticket, Taken<SteerError>>,
@@ -208,13 +218,14 @@ impl Interactive {
     }
 
     async fn hook(&mut self, arrival: Result<HookArrival, WorkerError>) {
-        let HookArrival { record, reply } = match arrival {
+        let HookArrival { mut record, reply } = match arrival {
             Ok(arrival) => arrival,
             Err(error) => return self.note(error.to_string()),
         };
-        // An older CLI names the parent's file at the start of a fork, and its own one later.
-        if let Some(path) = record.transcript_path.as_ref().filter(|_| record.agent_id.is_none()) {
-            self.running.transcript.follow(path);
+        // An older CLI names the parent at the start of a fork, and itself only later.
+        if self.parent.as_ref() == Some(&record.session_id) {
+            record.session_id.clone_from(&self.session_id);
+            record.transcript_path = None;
         }
         let (seen, fact) = heard(&record);
         match &record.event {
@@ -223,6 +234,9 @@ impl Interactive {
                 if self.session_id != record.session_id {
                     self.session_id.clone_from(&record.session_id);
                     self.running.live.follow(&record.session_id);
+                }
+                if let Some(path) = &record.transcript_path {
+                    self.running.transcript.follow(path);
                 }
             }
             HookEvent::PreToolUse { tool, tool_use_id } => {
@@ -285,7 +299,8 @@ impl Interactive {
             ReaderEvent::Record(record) => {
                 for fact in record.facts {
                     self.note_result(&fact, seen);
-                    seen.extend(self.running.transcript.pass(fact).into_iter().map(Seen::Record));
+                    let in_order = self.in_order.pass(fact);
+                    self.pass(in_order, seen);
                 }
             }
             ReaderEvent::Broken { offset, message } => self.note(format!(
@@ -298,6 +313,12 @@ impl Interactive {
             }
             ReaderEvent::Restarted => tell(&self.events, WorkerEvent::TranscriptRestarted),
             ReaderEvent::Unreadable(error) => self.note(error.to_string()),
+        }
+    }
+
+    fn pass(&mut self, facts: Vec<Fact>, seen: &mut Vec<Seen>) {
+        for fact in facts {
+            seen.extend(self.running.transcript.pass(fact).into_iter().map(Seen::Record));
         }
     }
 
@@ -377,6 +398,8 @@ impl Interactive {
                 for event in self.running.transcript.catch_up().await {
                     self.read(event, &mut seen);
                 }
+                let left = self.in_order.flush();
+                self.pass(left, &mut seen);
                 waiting.extend(seen);
                 waiting.push_back(Seen::CaughtUp);
             }

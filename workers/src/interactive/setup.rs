@@ -88,8 +88,16 @@ pub(super) struct Transcript {
     reader: TranscriptReader,
     agents: AgentFollower,
     timings: Timings,
-    /// While a fork still copies what its parent said: the ids of those records, which it keeps.
-    copies: Option<HashSet<String>>,
+    /// In a fork.
+    copies: Option<Copies>,
+}
+
+/// What a fork has of its parent.
+struct Copies {
+    /// The ids of the parent's records, which a copy keeps.
+    of: HashSet<String>,
+    /// A record of the fork's own has come. Copies may still follow.
+    are_over: bool,
 }
 
 /// The ids of all records of a transcript.
@@ -117,7 +125,8 @@ impl Transcript {
             OpenAs::New(_) => {}
             OpenAs::Resume(_) => transcript.reader.skip_existing().await?,
             OpenAs::Fork { from, .. } => {
-                transcript.copies = Some(ids_in(&transcript_of(config, from), config).await);
+                let of = ids_in(&transcript_of(config, from), config).await;
+                transcript.copies = Some(Copies { of, are_over: false });
             }
         }
         Ok(transcript)
@@ -141,14 +150,18 @@ impl Transcript {
         }
     }
 
-    /// Whether the record is a copy of what the parent of a fork said. Those come first.
+    /// Whether the record is a copy of what the parent of a fork said.
     pub(super) fn is_copy(&mut self, record: &Record) -> bool {
-        let Some(parents) = &self.copies else { return false };
-        let copied = record.uuid.as_ref().is_none_or(|uuid| parents.contains(uuid));
-        if !copied {
-            self.copies = None;
+        let Some(copies) = &mut self.copies else { return false };
+        match &record.uuid {
+            Some(uuid) if copies.of.contains(uuid) => true,
+            Some(_) => {
+                copies.are_over = true;
+                false
+            }
+            // What has no id is one until the fork's own part has begun.
+            None => !copies.are_over,
         }
-        copied
     }
 
     /// May be dropped at any moment.
