@@ -23,7 +23,7 @@ pub enum WorkerError {
     #[error("Claude Code could not be started: {message}")]
     Spawn { message: String },
     /// The person has not said that this folder may be trusted.
-    #[error("{folder} is not trusted; a worker starts only in a folder that you trust", folder = .0.display())]
+    #[error("{folder} is not trusted, and Claude Code works only in folders that you trust. Say yes when claw tui --backend claude asks, or start `claude` there once", folder = .0.display())]
     NotTrusted(PathBuf),
     /// The CLI has no valid login. Known from structured evidence only.
     #[error("Claude Code is not logged in: {message}. Run `claude` and /login, or set its key")]

@@ -167,9 +167,10 @@ fn trust_question(config: &WorkerConfig) -> PermissionRequest {
         input: serde_json::json!({ "folder": folder }).to_string(),
         current_mode: PermissionMode::Prompt,
         required: PermissionLevel::DangerFullAccess,
-        reason: Some(format!(
-            "Claude Code will be able to read, edit and execute files in {folder}. Do you trust this folder?"
-        )),
+        // The folder itself stands below, as what is asked about.
+        reason: Some(
+            "Do you trust this folder? Claude Code reads, edits and runs files in it".into(),
+        ),
         preview: None,
         grant: Grant { key: format!("trust:{folder}"), words: folder },
     }

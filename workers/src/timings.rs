@@ -48,6 +48,8 @@ pub struct Timings {
     pub kill: Duration,
     /// The poll beside file notification.
     pub slow_poll: Duration,
+    /// From the announcement of a tool until it counts as running, when it is not asked about.
+    pub ask_lag: Duration,
     /// A permission request waits this long; the hook's own timeout is larger by `hook_margin`.
     pub permission: Duration,
     pub hook_margin: Duration,
@@ -85,6 +87,7 @@ impl Default for Timings {
             terminate: s(3),
             kill: s(1),
             slow_poll: s(2),
+            ask_lag: ms(250),
             permission: s(3600),
             hook_margin: s(5),
             subagent_age: s(3600),
@@ -117,6 +120,7 @@ impl Timings {
             terminate: ms(400),
             kill: s(1),
             slow_poll: ms(300),
+            ask_lag: ms(250),
             permission: s(20),
             hook_margin: s(2),
             subagent_age: s(20),

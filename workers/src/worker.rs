@@ -86,7 +86,7 @@ impl Worker {
                 let own = orders_in.downgrade();
                 tokio::spawn(async move {
                     let _present = host.presence();
-                    interactive::run(config, parts, own, Arc::clone(&host)).await;
+                    Box::pin(interactive::run(config, parts, own, Arc::clone(&host))).await;
                 });
             }
             Transport::Stream => {

@@ -81,6 +81,11 @@ impl Questions {
         }
     }
 
+    /// The calls that are asked about.
+    pub(super) fn ids(&self) -> Vec<String> {
+        self.open.iter().filter_map(|question| question.tool_use_id.clone()).collect()
+    }
+
     /// Waits for the next held question that moves. May be dropped at any moment.
     pub(super) async fn next(&mut self) -> Moved {
         loop {

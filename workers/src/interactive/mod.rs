@@ -10,7 +10,7 @@ mod setup;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::future::{BoxFuture, OptionFuture};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, WeakUnboundedSender};
@@ -69,6 +69,8 @@ pub(crate) async fn run(
             OpenAs::New(_) | OpenAs::Resume(_) => None,
         },
         in_order: InOrder::default(),
+        starting: VecDeque::new(),
+        ask_lag: config.timings.ask_lag,
         questions: Questions::default(),
         submits: HashMap::new(),
         steers: HashMap::new(),
@@ -113,6 +115,15 @@ fn confirm(done: Option<oneshot::Sender<()>>) {
 /// The answer to a prompt that was handed over.
 type Taken<E> = oneshot::Sender<Result<(), E>>;
 
+/// A tool that was announced.
+struct Starting {
+    id: String,
+    /// Without a question until then it runs.
+    at: Instant,
+    fact: Fact,
+    prompt_id: Option<String>,
+}
+
 struct Interactive {
     machine: Machine,
     running: Running,
@@ -122,6 +133,9 @@ struct Interactive {
     /// The session that this one is a copy of.
     parent: Option<String>,
     in_order: InOrder,
+    /// Tools that are about to run, unless they are asked about first.
+    starting: VecDeque<Starting>,
+    ask_lag: Duration,
     questions: Questions,
     submits: HashMap<Ticket, Taken<WorkerError>>,
     steers: HashMap<Ticket, Taken<SteerError>>,
@@ -151,6 +165,10 @@ impl Interactive {
             self.write_next();
             let deadline = self.machine.deadline().map(tokio::time::Instant::from_std);
             let tick = OptionFuture::from(deadline.map(tokio::time::sleep_until));
+            let open = self.questions.ids();
+            let start = self.starting.iter().filter(|start| !open.contains(&start.id));
+            let start = start.map(|start| start.at).min().map(tokio::time::Instant::from_std);
+            let starts = OptionFuture::from(start.map(tokio::time::sleep_until));
             tokio::select! {
                 order = orders.recv() => match order {
                     Some(Order::Stop { done }) => {
@@ -176,6 +194,11 @@ impl Interactive {
                     self.has_exited = true;
                     let screen = self.words();
                     self.see(Seen::Exited { status: exit.to_string(), screen }).await;
+                }
+                Some(()) = starts => {
+                    let now = Instant::now();
+                    let open = self.questions.ids();
+                    self.started(|start| start.at <= now && !open.contains(&start.id)).await;
                 }
                 Some(()) = tick => self.see(Seen::Tick).await,
             }
@@ -258,8 +281,29 @@ impl Interactive {
             _ => {}
         }
         self.see(Seen::Hook(seen)).await;
-        if let Some(fact) = fact {
-            self.see(Seen::Live { fact, prompt_id: record.prompt_id }).await;
+        match fact {
+            Some(Fact::ToolStarted { id, input }) => {
+                let at = Instant::now() + self.ask_lag;
+                let fact = Fact::ToolStarted { id: id.clone(), input };
+                self.starting.push_back(Starting { id, at, fact, prompt_id: record.prompt_id });
+            }
+            Some(fact) => {
+                if let Fact::ToolEnded { id, .. } = &fact {
+                    self.started(|start| start.id == *id).await;
+                }
+                self.see(Seen::Live { fact, prompt_id: record.prompt_id }).await;
+            }
+            None => {}
+        }
+    }
+
+    /// Tells that those tools run that meet the condition.
+    async fn started(&mut self, runs: impl Fn(&Starting) -> bool) {
+        let (told, kept) = std::mem::take(&mut self.starting).into_iter().partition(runs);
+        self.starting = kept;
+        let told: VecDeque<Starting> = told;
+        for Starting { fact, prompt_id, .. } in told {
+            self.see(Seen::Live { fact, prompt_id }).await;
         }
     }
 
@@ -422,6 +466,7 @@ impl Interactive {
         let over =
             matches!(event, WorkerEvent::TurnEnded { .. } | WorkerEvent::SessionChanged { .. });
         if over {
+            self.starting.clear();
             for moved in self.questions.all_settled() {
                 match moved {
                     Moved::Settled => waiting.push_back(Seen::Hook(HookSeen::PermissionSettled)),

@@ -24,13 +24,11 @@ impl InOrder {
             Fact::Block { content: ContentBlock::ToolUse { id, .. }, .. } => {
                 let id = id.clone();
                 let waited = self.early.iter().position(|early| is_result_of(early, &id));
-                match waited.map(|at| self.early.remove(at)) {
-                    Some(result) => vec![fact, result],
-                    None => {
-                        self.called.insert(id);
-                        vec![fact]
-                    }
+                if let Some(at) = waited {
+                    return vec![fact, self.early.remove(at)];
                 }
+                self.called.insert(id);
+                vec![fact]
             }
             _ => vec![fact],
         }
