@@ -2,7 +2,7 @@
 
 use std::process::Output;
 
-use claw_tests::harness::Harness;
+use claw_tests::harness::{Harness, fake_claude_binary};
 use claw_tests::mock_api::{MessagesStream, MockApi, Reply};
 use claw_tests::story::{beside, prompts, tool_result};
 
@@ -110,11 +110,26 @@ fn without_any_backend_nothing_is_pretended() {
 }
 
 #[test]
-fn a_backend_that_is_known_by_name_only_says_so() {
+fn without_the_program_of_claude_code_its_backend_says_what_to_do() {
     let arguments = ["-p", "go", "--backend", "claude"];
-    let (code, stdout, stderr) = out(&Harness::new().run_without_terminal(&arguments, ""));
+    let harness = Harness::new().env("PATH", "/nowhere");
+    let (code, stdout, stderr) = out(&harness.run_without_terminal(&arguments, ""));
     assert_eq!((code, stdout.as_str()), (Some(1), ""));
-    assert!(stderr.contains("no Claude Code backend yet"), "{stderr}");
+    assert!(stderr.contains("install Claude Code, put it on PATH"), "{stderr}");
+}
+
+#[test]
+fn in_a_folder_that_nobody_trusted_claude_code_is_not_started() {
+    let folder = fake_claude_binary().parent().unwrap().to_str().unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let settings = home.path().join(".claw.json");
+    let program = serde_json::json!({ "workers": { "program": fake_claude_binary() } });
+    std::fs::write(settings, program.to_string()).unwrap();
+    let arguments = ["-p", "go", "--backend", "claude"];
+    let harness = Harness::new().env("PATH", folder).env("HOME", home.path().to_str().unwrap());
+    let (code, stdout, stderr) = out(&harness.run_without_terminal(&arguments, ""));
+    assert_eq!((code, stdout.as_str()), (Some(1), ""));
+    assert!(stderr.contains("is not trusted"), "{stderr}");
 }
 
 #[test]

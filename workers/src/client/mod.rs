@@ -25,6 +25,7 @@ use crate::error::WorkerError;
 use crate::event::TurnEnd;
 use crate::host::Host;
 use crate::story::Ending;
+use crate::version::find_program;
 use crate::worker::OpenAs;
 
 use gate::Gate;
@@ -230,6 +231,10 @@ impl WorkerClient {
         let mut config = self.config.clone();
         if config.model.is_none() && !request.model.is_empty() {
             config.model = Some(request.model.clone());
+        }
+        // Nobody is asked about a program that is not there.
+        if config.prefix.is_empty() {
+            find_program(&config).map_err(Failure::Before)?;
         }
         if !self.host.may_work_in(&config, cx).await.map_err(Failure::Before)? {
             return Err(Failure::Before(WorkerError::NotTrusted(config.cwd)));
