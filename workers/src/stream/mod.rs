@@ -1,6 +1,6 @@
 //! The `stream` transport: the CLI with JSON lines in both directions.
 //!
-//! [`codec`] and [`write`] know the lines and nothing else; a pure machine behind them knows orders
+//! [`codec`] and [`mod@write`] know the lines and nothing else; a pure machine behind them knows orders
 //! and turns; one loop joins it with the process. Refuses to know terminals, and to decide about
 //! permissions: every question goes out as an event, and one that nobody answers is denied.
 
