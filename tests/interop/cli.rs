@@ -2,11 +2,10 @@
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use claw_tests::claude::{KEY, housekeeping, is_of_the_story};
+use claw_tests::claude::{self, KEY, housekeeping, is_of_the_story};
 use claw_tests::harness::claw_binary;
 use claw_tests::mock_api::{MockApi, RecordedRequest, Reply};
 use claw_workers::{Timings, Transport, WindowSize, WorkerConfig, guard};
@@ -81,15 +80,16 @@ pub struct Room {
     pub program: OsString,
     pub api: Arc<MockApi>,
     folder: TempDir,
+    private: TempDir,
 }
 
 impl Room {
     fn new(version: Version, program: OsString) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let room = Self { version, program, api: Arc::new(MockApi::start()), folder };
-        for part in ["home", "config", "work", "private"] {
-            let mut made = std::fs::DirBuilder::new();
-            made.mode(0o700).create(room.part(part)).expect("a new folder");
+        let private = claude::private_root();
+        let room = Self { version, program, api: Arc::new(MockApi::start()), folder, private };
+        for part in ["home", "config", "work"] {
+            std::fs::create_dir(room.part(part)).expect("a new folder");
         }
         // As after the person's first start; whether the workspace is trusted is each test's business.
         let config = json!({
@@ -186,7 +186,7 @@ impl Room {
             size: WindowSize::default(),
             hook: vec![claw_binary().into(), "hook".into()],
             guard: vec![claw_binary().into(), guard::SUBCOMMAND.into()],
-            private_root: self.part("private"),
+            private_root: self.private.path().to_owned(),
             timings: Timings::default(),
         }
     }

@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::mock_api::{MessagesStream, RecordedRequest, Reply};
 
@@ -31,6 +32,14 @@ pub const EVENTS: [&str; 15] = [
     "PostCompact",
     "MessageDisplay",
 ];
+
+/// A root for workers' private folders: ours alone, with a path that leaves room for a socket's.
+pub fn private_root() -> TempDir {
+    let folder = tempfile::Builder::new().prefix("cw").tempdir_in("/tmp").expect("a folder");
+    let ours_alone = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(folder.path(), ours_alone).expect("our own folder");
+    folder
+}
 
 /// `.claude.json` of someone who has used the CLI here before: no dialog stands in its way.
 pub fn settled(folder: &Path) -> Value {

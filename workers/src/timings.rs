@@ -16,6 +16,11 @@ pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// for ours yet. Nothing tells of it.
 pub(crate) const SECOND_LOOK: Duration = Duration::from_millis(500);
 
+/// Between two looks at a process that is just becoming another program, and how many there are.
+/// It is over in much less; nothing tells of it.
+pub(crate) const EXEC_PAUSE: Duration = Duration::from_millis(1);
+pub(crate) const EXEC_LOOKS: u32 = 200;
+
 /// How long is waited for what. No other wait exists in this crate
 /// but those above.
 #[derive(Debug, Clone, PartialEq, Eq)]

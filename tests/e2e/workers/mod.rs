@@ -1,7 +1,6 @@
 //! The table of stories, played by workers on the stand-in for the CLI.
 
 use std::ffi::OsString;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -22,6 +21,7 @@ struct Fake {
     transport: Transport,
     tap: bool,
     folder: TempDir,
+    private: TempDir,
     host: Arc<Host>,
 }
 
@@ -30,8 +30,8 @@ impl Fake {
         let folder = tempfile::tempdir().unwrap();
         let known = claude::settled(folder.path());
         std::fs::write(folder.path().join(".claude.json"), known.to_string()).unwrap();
-        std::fs::DirBuilder::new().mode(0o700).create(folder.path().join("private")).unwrap();
-        Self { version, transport, tap: true, folder, host: Arc::default() }
+        let private = claude::private_root();
+        Self { version, transport, tap: true, folder, private, host: Arc::default() }
     }
 
     fn config(&self, api: &MockApi) -> WorkerConfig {
@@ -66,7 +66,7 @@ impl Fake {
             size: WindowSize::default(),
             hook: vec![claw_binary().into(), "hook".into()],
             guard: vec![claw_binary().into(), guard::SUBCOMMAND.into()],
-            private_root: folder.join("private"),
+            private_root: self.private.path().to_owned(),
             timings: Timings::brisk(),
         }
     }

@@ -60,18 +60,18 @@ async fn a_worker_leads_its_session_on_a_controlling_terminal_with_a_size() {
     let size = WindowSize { columns: 77, rows: 33 };
     let script = "stty size; echo here > /dev/tty; pwd; echo \"<$FOO>\"; env | wc -l; read x";
     let mut command = shell(script);
-    command.cwd = std::env::temp_dir().canonicalize().unwrap();
     command.environment.push(("FOO".into(), "bar".into()));
     let child = PtyChild::spawn(&command, size, &Marker::new(), &Timings::brisk()).unwrap();
     shows(&child, "<bar>").await;
     let text = child.screen().text();
     assert!(text.contains("33 77\n") && text.contains("here\n"), "{text}");
-    assert!(text.contains(command.cwd.to_str().unwrap()), "{text}");
+    assert!(text.lines().any(|line| line == "/"), "{text}");
     let pid = i64::from(child.id().pid());
     let [_, group, session, terminal, foreground] = stat(child.id().pid())[..] else { panic!() };
     assert_eq!((group, session, foreground), (pid, pid, pid));
     assert_ne!(terminal, 0);
-    assert_ne!(session, i64::from(rustix::process::getsid(None).unwrap().as_raw_nonzero().get()));
+    // Ours may be led by a process that cannot be seen from here, and have no number then.
+    assert_ne!(session, stat(std::process::id())[2]);
     assert_eq!(bounded(child.end()).await, []);
 }
 

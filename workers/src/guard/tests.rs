@@ -237,7 +237,7 @@ fn only_folders_of_ours_are_removed() {
 fn the_private_folders_of_a_process_are_known_by_the_beginning_of_their_names() {
     use crate::private_dir::{PrivateDir, own_folders};
     use std::os::unix::fs::PermissionsExt as _;
-    let root = tempfile::tempdir().unwrap();
+    let root = tempfile::tempdir_in("/tmp").unwrap();
     std::fs::set_permissions(root.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
     let [one, two] = [(); 2].map(|()| PrivateDir::create(root.path()).unwrap());
     remove_private(&own_folders(root.path()));

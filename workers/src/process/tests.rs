@@ -69,6 +69,52 @@ fn names_of_programs_do_not_confuse_the_table() {
     assert!(table::read_stat(pid, b"1 (cut) S 1").is_none());
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_process_in_the_middle_of_an_exec_is_told_from_one_without_environment() {
+    use table::{EnvironmentSize, environment_size};
+    let stat = |flags: u32, memory: u64, code: u64, start: u64, end: u64| {
+        let line = format!(
+            "9 (sh) R 7 8 9 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 1 0 4711 {memory} 0 1 {code} 0 0 0 0 \
+             0 0 0 0 0 0 0 17 1 0 0 0 0 0 0 0 0 0 0 {start} {end} 0\n"
+        );
+        environment_size(line.as_bytes())
+    };
+    let rows = [
+        (stat(0x0040_0000, 4096, 1, 500, 700), EnvironmentSize::Bytes(200)),
+        (stat(0x0040_0000, 4096, 1, 500, 500), EnvironmentSize::Bytes(0)),
+        (stat(0x0040_0000, 4096, 0, 0, 0), EnvironmentSize::InExec),
+        (stat(0x0040_0000, 4096, 0, 500, 500), EnvironmentSize::InExec),
+        (stat(0x0020_8040, 0, 0, 0, 0), EnvironmentSize::NoneAtAll),
+        (stat(0x0040_0000, 0, 0, 0, 0), EnvironmentSize::NoneAtAll),
+        (environment_size(b"junk"), EnvironmentSize::NoneAtAll),
+    ];
+    for (found, expected) in rows {
+        assert_eq!(found, expected);
+    }
+    let us = std::fs::read("/proc/self/stat").unwrap();
+    let environ = std::fs::read("/proc/self/environ").unwrap();
+    assert_eq!(environment_size(&us), EnvironmentSize::Bytes(environ.len()));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn one_that_becomes_another_program_again_and_again_is_always_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("again");
+    // Out of the family and of the session: only the marker is left to find it by.
+    std::fs::write(&script, "exec sh \"$0\"").unwrap();
+    let marker = Marker::new();
+    let begun = format!("(setsid sh '{}' &) ; echo ready; exec sleep 300", script.display());
+    let shell = Shell::run(&marker, &begun);
+    wait_for_members(&marker, 2);
+    for look in 0..1000 {
+        assert_eq!(collect(None, &marker).len(), 2, "at look {look}");
+    }
+    assert_eq!(end_tree_now(Some(shell.id()), &marker, PATIENCE), []);
+    assert_eq!(collect(None, &marker), []);
+}
+
 #[test]
 fn what_left_the_session_and_lost_its_parent_is_found_by_the_marker() {
     let marker = Marker::new();
