@@ -67,6 +67,10 @@ fn fact_line(fact: &Fact) -> Option<String> {
         Fact::ApiFailure { kind, .. } => format!("failure {kind:?}"),
         Fact::Interrupted { .. } => "interrupted".to_owned(),
         Fact::Compacted { .. } => "compacted".to_owned(),
+        Fact::AgentSpawned { background, .. } => {
+            format!("agent {}", if *background { "in the background" } else { "spawned" })
+        }
+        Fact::AgentDone { status, .. } => format!("agent {status:?}"),
         _ => return None,
     })
 }

@@ -2,6 +2,9 @@
 //! the worker, and the lines of its story. The same table runs against either transport, either
 //! version, the real CLI and its stand-in.
 
+use serde_json::json;
+
+use crate::claude::housekeeping;
 use crate::mock_api::{Gate, MessagesStream, MockApi, Reply};
 
 /// One step of whoever holds the worker.
@@ -159,6 +162,38 @@ pub const STORIES: &[WorkerStory] = &[
         lines: &["tool Bash toolu_1", "result toolu_1 alpha", "text Both heard.", "end completed"],
     },
     WorkerStory {
+        name: "a prompt that no tool of the turn takes in",
+        script: |api, gate| {
+            let first = MessagesStream::new().open_text(&["First."]).wait(gate).block_stop(0);
+            api.push(first.stop("end_turn", 3).reply());
+            api.push(MessagesStream::say("Second."));
+        },
+        steps: &[
+            Step::Submit("begin"),
+            Step::AtGate(1),
+            Step::Shown("First."),
+            Step::Steer("one thing more"),
+            Step::Pass,
+            Step::Ends,
+        ],
+        lines: &["text First.", "text Second.", "end completed"],
+    },
+    WorkerStory {
+        name: "a sub-agent in the background, and the turn that nobody asked for",
+        script: script_agent,
+        steps: &[Step::Submit("delegate it"), Step::Ends, Step::Pass, Step::Ends],
+        lines: &[
+            "tool Agent toolu_1",
+            "agent in the background",
+            "result toolu_1 Async agent launched successfully.",
+            "text It works on it.",
+            "end completed",
+            "agent Completed",
+            "text It has reported.",
+            "end completed unasked",
+        ],
+    },
+    WorkerStory {
         name: "a failure of the API, and on",
         script: |api, _| {
             let words = "Your credit balance is too low to access the Anthropic API.";
@@ -245,6 +280,35 @@ pub const STORIES: &[WorkerStory] = &[
         ],
     },
 ];
+
+/// A model that gives its job to a sub-agent in the background, and what the sub-agent's own model says.
+fn script_agent(api: &MockApi, gate: &Gate) {
+    let gate = gate.clone();
+    let input = json!({
+        "description": "Small job",
+        "prompt": "Do the small job.",
+        "subagent_type": "general-purpose",
+        "run_in_background": true,
+    });
+    api.answer(move |request| {
+        let said = request.last_user_text();
+        let talk = request.body["messages"].to_string();
+        Some(if let Some(aside) = housekeeping(request) {
+            aside
+        } else if said.contains("the small job") {
+            // It takes longer than the turn that launched it.
+            let last = MessagesStream::new().wait(&gate).text(&["The job is done."]);
+            last.stop("end_turn", 5).reply()
+        } else if said.contains("task-notification") {
+            MessagesStream::say("It has reported.")
+        } else if talk.contains("toolu_1") {
+            MessagesStream::say("It works on it.")
+        } else {
+            let call = MessagesStream::new().tool_use("toolu_1", "Agent", &input.to_string());
+            call.stop("tool_use", 9).reply()
+        })
+    });
+}
 
 fn script_touch(api: &MockApi) {
     api.push(
