@@ -14,6 +14,8 @@ use std::time::Instant;
 use claw_runtime::{StreamSink, TuiEvent};
 use crossterm::event::Event;
 
+use crate::pane::PaneEvent;
+
 /// Bytes that the runtime may have waiting in the queue before it has to wait itself.
 pub const MAX_WAITING_BYTES: usize = 8 * 1024 * 1024;
 
@@ -28,6 +30,8 @@ pub enum Inbox {
     Terminal(Event),
     /// A fact from the runtime.
     Runtime(TuiEvent),
+    /// The worker's own screen, while somebody looks at it.
+    Worker(PaneEvent),
     /// The process was told something.
     Signal(Signal),
     /// Work that the UI gave away (the colours of code) is ready to be looked at.
@@ -120,6 +124,7 @@ impl InboxSender {
         if queue.closed {
             return;
         }
+        let Some(event) = replace_picture(&mut queue.entries, event) else { return };
         queue.waiting_bytes += weight(&event);
         let was_empty = queue.entries.is_empty();
         let left = match queue.entries.back_mut() {
@@ -236,13 +241,30 @@ fn weight(event: &Inbox) -> usize {
             outcome.output.len() + input.len()
         }
         Inbox::Runtime(_) => 256,
-        Inbox::Terminal(_) | Inbox::Signal(_) | Inbox::Wake => 0,
+        Inbox::Terminal(_) | Inbox::Worker(_) | Inbox::Signal(_) | Inbox::Wake => 0,
     }
 }
 
 /// What the person or the system does is never kept waiting for a frame.
 fn is_pressing(event: &Inbox) -> bool {
     matches!(event, Inbox::Terminal(_) | Inbox::Signal(_))
+}
+
+/// Only the newest picture of a worker's screen matters: it takes the place of one that waits, so that
+/// a screen that changes all the time needs room for one. Otherwise gives `next` back.
+fn replace_picture(waiting: &mut VecDeque<Inbox>, next: Inbox) -> Option<Inbox> {
+    let Inbox::Worker(next) = next else { return Some(next) };
+    let old = waiting.iter_mut().find_map(|entry| match entry {
+        Inbox::Worker(old) => Some(old),
+        _ => None,
+    });
+    match old {
+        Some(old) => {
+            *old = next;
+            None
+        }
+        None => Some(Inbox::Worker(next)),
+    }
 }
 
 /// Appends `next` to `last` where they are pieces of one thing; otherwise gives `next` back.
@@ -302,8 +324,29 @@ mod tests {
             Inbox::Runtime(_) => 2,
             Inbox::Signal(_) => 3,
             Inbox::Wake => 4,
+            Inbox::Worker(_) => 5,
         };
         assert!(sources(&Inbox::Signal(Signal::End)) <= 8);
+    }
+
+    #[test]
+    fn only_the_newest_picture_of_a_worker_waits() {
+        use crate::pane::{PaneModes, Picture};
+        let (sender, receiver) = channel();
+        let picture = |columns| {
+            let picture = Picture::new(columns, 1, PaneModes::default());
+            Inbox::Worker(PaneEvent::Shown(Box::new(picture)))
+        };
+        for columns in 1..100 {
+            sender.send(picture(columns));
+            sender.send(Inbox::Terminal(Event::FocusGained));
+        }
+        let all: Vec<Inbox> = std::iter::from_fn(|| receiver.try_recv()).collect();
+        let mut pictures = all.iter().filter(|event| matches!(event, Inbox::Worker(_)));
+        let Some(Inbox::Worker(PaneEvent::Shown(newest))) = pictures.next() else { panic!() };
+        assert_eq!(**newest, Picture::new(99, 1, PaneModes::default()));
+        assert!(pictures.next().is_none());
+        assert_eq!(all.len(), 100);
     }
 
     #[test]

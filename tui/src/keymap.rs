@@ -30,6 +30,7 @@ pub enum Action {
     Interrupt,
     SwapBackend,
     ToggleTeam,
+    ToggleWorkerScreen,
     ToggleMouse,
     Redraw,
     Suspend,
@@ -69,7 +70,14 @@ const TABLE: &[(Action, &str, &[&str], &str)] = &[
     (Action::FocusDialog, "focus-dialog", &["tab"], "answer a waiting permission request"),
     (Action::Interrupt, "interrupt", &["esc"], "interrupt what is running"),
     (Action::SwapBackend, "swap-backend", &["ctrl+p"], "switch to the next backend"),
-    (Action::ToggleTeam, "toggle-team", &["ctrl+t"], "show or hide the workers"),
+    (Action::ToggleTeam, "toggle-team", &["ctrl+t"], "look at the worker"),
+    // Where keys of old are sent, Ctrl+] arrives as Ctrl+5.
+    (
+        Action::ToggleWorkerScreen,
+        "toggle-worker-screen",
+        &["ctrl+]", "ctrl+5"],
+        "look at the worker's own screen and type into it, and back",
+    ),
     (
         Action::ToggleMouse,
         "toggle-mouse",
@@ -279,6 +287,12 @@ impl Keymap {
         }
         let key = Key::from(event);
         self.entries.iter().find(|(known, _)| *known == key).map(|(_, action)| *action)
+    }
+
+    /// The key to name for this action; none when it was taken away.
+    #[must_use]
+    pub fn first_key(&self, action: Action) -> Option<Key> {
+        self.entries.iter().find(|(_, known)| *known == action).map(|(key, _)| *key)
     }
 
     /// Keys and what they do, in the order of the table.

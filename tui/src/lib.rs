@@ -16,6 +16,7 @@ pub mod keymap;
 pub mod link;
 pub mod markdown;
 mod numbers;
+pub mod pane;
 pub mod run;
 pub mod sanitise;
 pub mod status;

@@ -13,6 +13,7 @@ use crossterm::event::Event;
 use crate::app::{App, Effect};
 use crate::frame::{FRAME, FrameClock, Urgency};
 use crate::inbox::{Inbox, InboxReceiver, Signal};
+use crate::pane::PaneOrder;
 use crate::terminal::Session;
 
 /// What only the program around the front-end can do: processes, files, the runtime's thread.
@@ -25,6 +26,8 @@ pub trait Outside {
     /// Copies with a program, or into a file when the terminal could not be `asked`. What came of it
     /// arrives as a notice in the inbox.
     fn copy(&mut self, text: String, asked: bool);
+    /// Looks at the worker's own screen, or types into it. What it shows arrives in the inbox.
+    fn worker(&mut self, order: PaneOrder);
     /// Opens the text in the person's editor and returns what was saved, or why not.
     fn edit(&mut self, text: &str) -> Result<String, String>;
 }
@@ -155,6 +158,7 @@ fn perform(
             }
         }
         Effect::CaptureMouse(on) => session.capture_mouse(on)?,
+        Effect::Worker(order) => outside.worker(order),
         Effect::Quit => {}
     }
     Ok(())

@@ -35,6 +35,31 @@ pub enum ColourDepth {
     None,
 }
 
+impl ColourDepth {
+    /// The nearest that can be shown to a colour of the 256.
+    pub fn indexed(self, index: u8) -> Color {
+        match (self, index) {
+            (Self::None, _) => Color::Reset,
+            (_, 0..16) => ANSI[usize::from(index)].0,
+            (Self::Ansi16, _) => {
+                let (r, g, b) = indexed_rgb(index);
+                nearest_ansi(r, g, b)
+            }
+            _ => Color::Indexed(index),
+        }
+    }
+
+    /// The nearest that can be shown to a colour.
+    pub fn rgb(self, r: u8, g: u8, b: u8) -> Color {
+        match self {
+            Self::None => Color::Reset,
+            Self::Ansi16 => nearest_ansi(r, g, b),
+            Self::Indexed => Color::Indexed(nearest(r, g, b)),
+            Self::TrueColour => Color::Rgb(r, g, b),
+        }
+    }
+}
+
 /// What a piece of code is, for colouring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -410,15 +435,39 @@ fn build(name: &str, kind: ThemeKind, colours: &Colours) -> Theme {
 /// The six levels of the colour cube that 256-colour terminals share.
 const CUBE: [u8; 6] = [0, 95, 135, 175, 215, 255];
 
+/// The sixteen colours in the order of their numbers, with about what terminals make of them.
+const ANSI: [(Color, (u8, u8, u8)); 16] = [
+    (Color::Black, (0, 0, 0)),
+    (Color::Red, (205, 0, 0)),
+    (Color::Green, (0, 205, 0)),
+    (Color::Yellow, (205, 205, 0)),
+    (Color::Blue, (0, 0, 238)),
+    (Color::Magenta, (205, 0, 205)),
+    (Color::Cyan, (0, 205, 205)),
+    (Color::Gray, (229, 229, 229)),
+    (Color::DarkGray, (127, 127, 127)),
+    (Color::LightRed, (255, 0, 0)),
+    (Color::LightGreen, (0, 255, 0)),
+    (Color::LightYellow, (255, 255, 0)),
+    (Color::LightBlue, (92, 92, 255)),
+    (Color::LightMagenta, (255, 0, 255)),
+    (Color::LightCyan, (0, 255, 255)),
+    (Color::White, (255, 255, 255)),
+];
+
 /// Index of the nearest colour among those that every 256-colour terminal draws alike.
 fn nearest(r: u8, g: u8, b: u8) -> u8 {
-    (16..=255u8)
-        .min_by_key(|&index| {
-            let (ir, ig, ib) = indexed_rgb(index);
-            let distance = |a: u8, b: u8| u32::from(a.abs_diff(b)).pow(2);
-            distance(r, ir) + distance(g, ig) + distance(b, ib)
-        })
-        .unwrap_or(15)
+    (16..=255u8).min_by_key(|&index| distance((r, g, b), indexed_rgb(index))).unwrap_or(15)
+}
+
+fn nearest_ansi(r: u8, g: u8, b: u8) -> Color {
+    let nearest = ANSI.iter().min_by_key(|(_, there)| distance((r, g, b), *there));
+    nearest.map_or(Color::Reset, |(colour, _)| *colour)
+}
+
+fn distance(one: (u8, u8, u8), other: (u8, u8, u8)) -> u32 {
+    let square = |a: u8, b: u8| u32::from(a.abs_diff(b)).pow(2);
+    square(one.0, other.0) + square(one.1, other.1) + square(one.2, other.2)
 }
 
 /// Red, green and blue of an index from 16 on.

@@ -16,6 +16,13 @@ pub struct Layout {
     pub status: Rect,
 }
 
+impl Layout {
+    /// The whole screen.
+    pub fn area(&self) -> Rect {
+        self.transcript.union(self.status)
+    }
+}
+
 /// Rows that the parts below the transcript would like to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted {

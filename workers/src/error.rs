@@ -44,7 +44,7 @@ pub enum WorkerError {
     #[error("Claude Code ended ({status}){}", tail(.screen))]
     Crashed { status: String, screen: String, may_have_run: bool },
     /// The prompt was not taken in time; whether it will be is unknown, so it is not sent again.
-    #[error("Claude Code did not confirm the prompt within {} s; it may still run, so look at what was done before you send it again", .0.as_secs())]
+    #[error("Claude Code did not confirm the prompt within {} s; look at it with /worker before you send it again", .0.as_secs())]
     Unconfirmed(Duration),
     /// It does not read what is written to it.
     #[error("Claude Code takes no input: {accepted} of {total} bytes were accepted within {} s", .after.as_secs())]

@@ -67,7 +67,7 @@ pub fn prepare(text: &str) -> Result<String, WorkerError> {
     if is_command(words) {
         let name = words.split_whitespace().next().unwrap_or("/");
         return Err(WorkerError::RefusedPrompt(format!(
-            "{name} would be a command of Claude Code, not a prompt; put a word before it, or give it to `claude` itself"
+            "{name} would be a command of Claude Code, not a prompt; use it with /worker in its own screen, or put a word before it"
         )));
     }
     if words.starts_with('!') {

@@ -22,7 +22,10 @@ impl App {
     ) {
         use CommandAction as A;
         // Who asks wants to see the answer, wherever they have read back to.
-        if !matches!(action, A::Copy | A::Thinking | A::Details | A::Theme(_) | A::Stop | A::Exit) {
+        if !matches!(
+            action,
+            A::Copy | A::Thinking | A::Details | A::Theme(_) | A::Stop | A::Worker | A::Exit
+        ) {
             self.transcript.to_end();
         }
         let ordered = effects.len();
@@ -68,6 +71,7 @@ impl App {
             A::Copy => self.copy(now, self.transcript.last_answer(), effects),
             A::Thinking => self.act(now, Action::ToggleThinking, effects),
             A::Details => self.act(now, Action::ToggleDetails, effects),
+            A::Worker => self.look_at_worker(effects),
             A::Exit => self.quit(effects),
         }
         let sends = |effect: &Effect| matches!(effect, Effect::Send(_));

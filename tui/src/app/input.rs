@@ -21,7 +21,8 @@ impl App {
         match event {
             Event::FocusGained => self.focused = true,
             Event::FocusLost => self.focused = false,
-            Event::Resize(..) => {}
+            Event::Resize(width, height) => self.resize_worker(*width, *height, effects),
+            event if self.is_worker_shown() => self.type_to_worker(now, event, effects),
             Event::Key(key) if key.kind == KeyEventKind::Release => {}
             Event::Key(key) if is_ctrl_c(key) => self.on_ctrl_c(now, effects),
             Event::Key(_) | Event::Paste(_) | Event::Mouse(_) => {
@@ -171,7 +172,8 @@ impl App {
             Action::FocusDialog => {
                 self.permissions.focus();
             }
-            Action::ToggleTeam => self.hint(now, "There are no workers to show yet.", HINT),
+            Action::ToggleWorkerScreen | Action::ToggleTeam => self.look_at_worker(effects),
+
             Action::ToggleMouse => {
                 self.mouse = !self.mouse;
                 effects.push(Effect::CaptureMouse(self.mouse));

@@ -9,6 +9,7 @@ mod picker;
 mod prompts;
 mod runtime;
 mod welcome;
+mod worker;
 
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,7 @@ use crate::dialog::PermissionDialog;
 use crate::inbox::{Inbox, Signal};
 use crate::keymap::Keymap;
 use crate::markdown::CodeColours;
+use crate::pane::PaneOrder;
 use crate::sanitise;
 use crate::status::{Activity, StatusLine};
 use crate::theme::{ColourDepth, Theme};
@@ -39,6 +41,7 @@ use crate::view::{self, Layout, Wanted};
 
 use self::picker::OpenPicker;
 use self::prompts::WaitingPrompts;
+use self::worker::WorkerScreen;
 
 /// How long the second Ctrl+C may take.
 const QUIT_WINDOW: Duration = Duration::from_secs(2);
@@ -67,6 +70,8 @@ pub enum Effect {
     Suspend,
     /// Turn mouse capture on or off.
     CaptureMouse(bool),
+    /// Look at the worker's own screen, or type into it.
+    Worker(PaneOrder),
     /// Paint every cell again.
     Redraw,
     /// Leave.
@@ -103,6 +108,8 @@ pub struct App {
     composer: Composer,
     permissions: PermissionDialog,
     picker: Option<OpenPicker>,
+    /// The worker's own screen, while it is looked at.
+    worker: Option<WorkerScreen>,
     status: StatusLine,
     /// Stops the turn (or compaction) that runs.
     turn: Option<CancellationToken>,
@@ -134,6 +141,7 @@ impl App {
             composer: Composer::default(),
             permissions: PermissionDialog::default(),
             picker: None,
+            worker: None,
             status: StatusLine::default(),
             turn: None,
             compacting: false,
@@ -164,6 +172,7 @@ impl App {
         match event {
             Inbox::Terminal(event) => self.on_terminal(now, &event, &mut effects),
             Inbox::Runtime(event) => self.on_runtime(now, event, &mut effects),
+            Inbox::Worker(event) => self.on_worker_screen(now, event, &mut effects),
             Inbox::Signal(Signal::End) => self.quit(&mut effects),
             Inbox::Signal(Signal::Stop) => effects.push(Effect::Suspend),
             // The loop has painted everything again; the composer keeps what it held.
@@ -181,8 +190,8 @@ impl App {
                 .flatten()
                 .min()
         });
-        // Behind a list a question cannot take the focus, so it does not wait for a moment to.
-        let question = self.picker.is_none().then(|| self.permissions.next_deadline()).flatten();
+        let question =
+            self.questions_may_come().then(|| self.permissions.next_deadline()).flatten();
         let hint = self.hint.as_ref().map(|hint| hint.until);
         let timed = [question, self.composer.next_deadline(), hint];
         [counters.flatten()].into_iter().chain(timed).flatten().min()
@@ -193,10 +202,16 @@ impl App {
         if self.hint.as_ref().is_some_and(|hint| hint.until <= now) {
             self.clear_hint();
         }
-        if self.picker.is_none() {
+        if self.questions_may_come() {
             self.permissions.tick(now);
         }
         self.composer.tick(now);
+    }
+
+    /// Behind a list or the worker's screen a question cannot take the focus, so it does not wait for a
+    /// moment to.
+    fn questions_may_come(&self) -> bool {
+        self.picker.is_none() && !self.is_worker_shown()
     }
 
     /// Draws the whole state. Costs the screen, not the transcript.
@@ -207,6 +222,9 @@ impl App {
             return;
         }
         self.lay_out(area);
+        if self.is_worker_shown() {
+            return self.draw_worker(area, frame);
+        }
         let layout = self.layout;
         let buf = frame.buffer_mut();
         let conversation = self.draw_welcome(layout.transcript, buf);

@@ -101,7 +101,7 @@ impl App {
 
     fn uncertain(&mut self, now: Instant) {
         self.transcript.steered(Standing::Uncertain);
-        let text = "It is not certain whether the message above was taken, so it is not sent again. The answer shows what the backend made of it.";
+        let text = "It is not certain whether the message above was taken, so it is not sent again. /worker shows what the backend made of it.";
         self.notice(now, NoticeLevel::Warning, text);
     }
 

@@ -57,6 +57,8 @@ pub enum CommandAction {
     Thinking,
     /// Show or fold the details of tool calls.
     Details,
+    /// Look at the worker's own screen and type into it.
+    Worker,
     Exit,
 }
 

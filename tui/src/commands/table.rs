@@ -135,6 +135,9 @@ pub static COMMANDS: &[CommandSpec] = &[
     plain("details", &[], "show or fold the details of tool calls", When::Always, |_| {
         Ok(A::Details)
     }),
+    plain("worker", &[], "look at the worker's own screen and type into it", When::Always, |_| {
+        Ok(A::Worker)
+    }),
     taking(
         "theme",
         &[],

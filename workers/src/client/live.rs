@@ -179,7 +179,7 @@ impl Live {
                 ));
             }
             WorkerEvent::AtDialog { title, .. } => cx.sink.emit(TuiEvent::warning(format!(
-                "Claude Code waits at a dialog: {title}. Esc stops the turn; start `claude` in this folder to answer it there."
+                "Claude Code waits at a dialog: {title}. /worker shows it and takes your keys."
             ))),
             WorkerEvent::TranscriptRestarted => cx.sink.emit(TuiEvent::warning(
                 "The transcript of Claude Code was replaced meanwhile; something that it said may be missing here.",
@@ -212,7 +212,7 @@ impl Live {
             Ruling::Settled(verdict) => drop(reply.send(verdict)),
             Ruling::Leave => {
                 cx.sink.emit(TuiEvent::warning(format!(
-                    "Claude Code asks something ({}) that cannot be answered here yet. Esc stops the turn; say in your next prompt what you want.",
+                    "Claude Code asks something ({}) that is answered in its own terminal: /worker shows it and takes your keys.",
                     call.name
                 )));
                 drop(reply);

@@ -280,7 +280,7 @@ impl Machine {
         if by <= now {
             self.steering.own.retain(|own| !own.submission);
             self.steering.begins_by = None;
-            let text = "Claude Code put the prompt into its queue and did not begin it; it may still run, so look at what was done before you send it again";
+            let text = "Claude Code put the prompt into its queue and did not begin it; look at it with /worker";
             let failure = Fact::ApiFailure {
                 kind: FailureKind::Unknown("queued".to_owned()),
                 status: None,

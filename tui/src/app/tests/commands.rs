@@ -53,6 +53,7 @@ const EXPECTED: &[(&str, &str, Leads)] = &[
     ("copy", "/copy", Shows("There is no answer to copy yet.")),
     ("thinking", "/thinking", Shows("thinking is shown")),
     ("details", "/details", Shows("tool calls are shown")),
+    ("worker", "/worker", Orders("look { columns: 80, rows: 24 }")),
     ("theme", "/theme nonsense", Shows("There is no theme \"nonsense\"")),
     ("theme", "/theme", Lists("Theme")),
     ("version", "/version", Shows(concat!("claw ", env!("CARGO_PKG_VERSION")))),

@@ -62,7 +62,7 @@ fn a_window_that_is_not_in_front_has_no_counters() {
 #[test]
 fn a_hint_and_a_first_ctrl_c_wake_once() {
     let mut stage = Stage::new();
-    stage.key("ctrl+t");
+    stage.key("ctrl+o");
     assert_eq!(wakes(&mut stage, 60_000), 1);
     stage.key("ctrl+c");
     assert_eq!(wakes(&mut stage, 60_000), 1);

@@ -13,6 +13,7 @@ mod status;
 mod steering;
 mod turns;
 mod welcome;
+mod worker;
 
 use std::sync::Arc;
 
@@ -312,6 +313,10 @@ fn word(effect: &Effect) -> String {
         Effect::OpenEditor(text) => format!("edit {text}"),
         Effect::Suspend => "suspend".to_owned(),
         Effect::CaptureMouse(on) => format!("mouse {on}"),
+        Effect::Worker(PaneOrder::Type(bytes)) => {
+            format!("type {}", String::from_utf8_lossy(bytes).escape_debug())
+        }
+        Effect::Worker(order) => format!("{order:?}").to_lowercase(),
         Effect::Redraw => "redraw".to_owned(),
         Effect::Quit => "quit".to_owned(),
     }

@@ -16,6 +16,7 @@ use claw_tui::inbox::{self, Inbox, InboxSender};
 use claw_tui::keymap::Keymap;
 use claw_tui::link::RuntimeHandle;
 use claw_tui::markdown::{CodeColours, Highlighter};
+use claw_tui::pane::PaneOrder;
 use claw_tui::run::{self, Ended, Outside};
 use claw_tui::terminal::capabilities::Capabilities;
 use claw_tui::terminal::{self, Session};
@@ -27,6 +28,7 @@ use tracing_appender::non_blocking::WorkerGuard;
 use crate::args::{Common, Options};
 use crate::way_back::WayBack;
 use crate::wiring::{self, Failing, Workspace};
+use crate::worker_pane::WorkerPane;
 use crate::{clipboard, editor, guard, logging};
 
 /// How long the runtime may take to end after the screen is gone: as long as a worker that has to be
@@ -69,7 +71,13 @@ pub fn run(options: Options) -> Result<ExitCode> {
     session
         .watch_signals(sender.clone(), |code| std::process::exit(code))
         .context("cannot listen to signals")?;
-    let mut outside = Program { runtime, sender: sender.clone(), capabilities, logs: None };
+    let mut outside = Program {
+        runtime,
+        sender: sender.clone(),
+        capabilities,
+        logs: None,
+        worker: WorkerPane::new(host, sender),
+    };
     for effect in first {
         if let Effect::Send(command) = effect {
             outside.send(command);
@@ -136,6 +144,7 @@ struct Program {
     capabilities: Capabilities,
     /// Flushes the log when dropped.
     logs: Option<WorkerGuard>,
+    worker: WorkerPane,
 }
 
 impl Outside for Program {
@@ -162,6 +171,10 @@ impl Outside for Program {
         clipboard::copy_in_background(text, asked, programs, move |message| {
             sender.send(Inbox::Runtime(TuiEvent::info(message)));
         });
+    }
+
+    fn worker(&mut self, order: PaneOrder) {
+        self.worker.carry_out(order);
     }
 
     fn edit(&mut self, text: &str) -> Result<String, String> {

@@ -11,6 +11,7 @@ mod interactive;
 mod logging;
 mod way_back;
 mod wiring;
+mod worker_pane;
 
 use std::process::ExitCode;
 
