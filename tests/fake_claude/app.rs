@@ -70,6 +70,8 @@ pub struct App {
     pub bytes: mpsc::UnboundedReceiver<Vec<u8>>,
     pub events: mpsc::UnboundedReceiver<AppEvent>,
     pub signals: Signals,
+    /// The terminal has another size: everything is drawn again.
+    pub resized: Signal,
     pub keys: Keys,
     pub input: InputBox,
     pub screen: Screen,
@@ -129,6 +131,7 @@ pub async fn run(version: Version, options: Options, quirks: Quirks) -> i32 {
             hup: listen(SignalKind::hangup()),
             int: listen(SignalKind::interrupt()),
         },
+        resized: listen(SignalKind::window_change()),
         keys: Keys::default(),
         input: InputBox::new(version),
         screen: Screen::default(),
@@ -219,6 +222,7 @@ impl App {
                 self.take_queue();
                 Ok(())
             }
+            _ = self.resized.recv() => Ok(()),
             () = tokio::time::sleep(Duration::from_millis(50)), if self.keys.is_waiting() => {
                 let keys = self.keys.settle();
                 self.press_all(keys).await

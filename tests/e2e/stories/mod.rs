@@ -16,3 +16,4 @@ mod thinking;
 mod tools;
 mod typing;
 mod without_screen;
+mod worker_pane;
