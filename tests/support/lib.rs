@@ -1,6 +1,7 @@
 //! What end-to-end tests share: stand-ins for the outside world, and nothing that ships.
 
 pub mod claude;
+pub mod claude_backend;
 pub mod harness;
 pub mod hook_log;
 pub mod mock_api;

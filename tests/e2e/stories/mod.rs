@@ -2,6 +2,7 @@
 //! after what it shows.
 
 mod backends;
+mod claude;
 mod commands;
 mod composing;
 mod context;

@@ -6,6 +6,9 @@ use claw_runtime::api::{ApiError, AssistantTurn, CutCause};
 use crate::error::WorkerError;
 use crate::fact::{Fact, FailureKind};
 
+/// What to look at when the login is refused.
+pub(super) const LOGIN: &str = "the login of Claude Code: run `claude` and /login, or set its key";
+
 /// The failure of an API call that ended a turn.
 pub(super) fn of_api(fact: Fact, partial: AssistantTurn) -> ApiError {
     let Fact::ApiFailure { kind, status, text, details, quota } = fact else {
@@ -23,11 +26,9 @@ pub(super) fn of_api(fact: Fact, partial: AssistantTurn) -> ApiError {
         return cut(name(&kind), message, partial);
     }
     match kind {
-        FailureKind::Authentication => ApiError::Auth {
-            status: status.unwrap_or(401),
-            message,
-            credential: "the login of Claude Code: run `claude` and /login, or set its key",
-        },
+        FailureKind::Authentication => {
+            ApiError::Auth { status: status.unwrap_or(401), message, credential: LOGIN }
+        }
         FailureKind::RateLimit | FailureKind::UsageLimit => {
             ApiError::RateLimited { message, retry_after: None }
         }

@@ -58,6 +58,13 @@ impl Memory {
         serde_json::from_slice(&fs::read(self.file(session_id)?).ok()?).ok()
     }
 
+    /// True when a worker had the last word in this conversation: its Claude session knows all of it,
+    /// but for a prompt that never reached it.
+    pub fn has_last_word(&self, session_id: &str, messages: &[Arc<ConversationMessage>]) -> bool {
+        let known = self.load(session_id);
+        known.is_some_and(|known| known.still_fits(messages) && known.seen + 1 >= messages.len())
+    }
+
     /// Replaces the file in one step.
     pub fn save(&self, session_id: &str, remembered: &Remembered) -> std::io::Result<()> {
         let Some(file) = self.file(session_id) else { return Ok(()) };
@@ -110,6 +117,21 @@ mod tests {
             anchor: 0,
             anchor_fingerprint: fingerprint(&messages[0]),
         }
+    }
+
+    #[test]
+    fn a_worker_has_the_last_word_until_another_backend_speaks() {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = Memory::new(folder.path().to_owned());
+        let all =
+            ["hi", "hello", "more", "yes"].map(|said| Arc::new(ConversationMessage::user(said)));
+        assert!(!memory.has_last_word("s", &all[..2]));
+        memory.save("s", &remembered(&all, 2)).unwrap();
+        for (count, expected) in [(1, false), (2, true), (3, true), (4, false)] {
+            assert_eq!(memory.has_last_word("s", &all[..count]), expected, "{count}");
+        }
+        // Rewritten by a compaction of ours.
+        assert!(!memory.has_last_word("s", &all[1..3]));
     }
 
     #[test]

@@ -28,6 +28,7 @@ use crate::story::Ending;
 use crate::version::find_program;
 use crate::worker::OpenAs;
 
+use failure::LOGIN;
 use gate::Gate;
 use live::{Happened, Live};
 use memory::{Remembered, fingerprint};
@@ -401,7 +402,7 @@ impl From<Failure> for ApiError {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Before(WorkerError::Auth { message }) => {
-                Self::Auth { status: 401, message, credential: "the login of Claude Code" }
+                Self::Auth { status: 401, message, credential: LOGIN }
             }
             Failure::Before(error) => Self::Worker { message: error.to_string() },
             Failure::Api(error) => error,

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use crate::argv::argv;
 use crate::child::PtyChild;
 use crate::config::WorkerConfig;
-use crate::dialog::{Answering, Consent, DOWN, Dialog, ENTER, NextKey};
+use crate::dialog::{Answering, Consent, DOWN, Dialog, DialogKind, ENTER, NextKey};
 use crate::environment::{child_environment, variable};
 use crate::error::WorkerError;
 use crate::fact::Fact;
@@ -254,7 +254,11 @@ impl Dialogs {
             Some(NextKey::Down) => DOWN,
             Some(NextKey::Enter) => ENTER,
             Some(NextKey::Leave) | None => {
-                return Reading::Theirs { title: dialog.title, screen: dialog.text };
+                let Dialog { kind, title, text: screen, .. } = dialog;
+                return match kind {
+                    DialogKind::Login => Reading::Login { title, screen },
+                    _ => Reading::Theirs { title, screen },
+                };
             }
         };
         Reading::Ours { key: key.to_vec(), title: dialog.title, screen: dialog.text }

@@ -266,7 +266,9 @@ impl Machine {
     fn tell_dialog(&mut self, reading: &Reading) {
         match reading {
             Reading::Plain { .. } => self.dialog_told = None,
-            Reading::Ours { title, screen, .. } | Reading::Theirs { title, screen } => {
+            Reading::Ours { title, screen, .. }
+            | Reading::Theirs { title, screen }
+            | Reading::Login { title, screen } => {
                 if self.permissions == 0 && self.dialog_told.as_ref() != Some(title) {
                     self.dialog_told = Some(title.clone());
                     self.tell(WorkerEvent::AtDialog {

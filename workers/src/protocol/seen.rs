@@ -127,6 +127,8 @@ pub enum Reading {
     Ours { key: Vec<u8>, title: String, screen: String },
     /// A dialog that only the person may answer.
     Theirs { title: String, screen: String },
+    /// It asks how to log in.
+    Login { title: String, screen: String },
 }
 
 /// What is to be done, in this order.

@@ -76,6 +76,16 @@ impl Machine {
                     start.look_at = Some(again);
                 }
             }
+            Reading::Login { title, screen } => {
+                let same = start.dialog.as_ref().is_some_and(|(known, _)| known == title);
+                start.dialog = Some((title.clone(), screen.clone()));
+                if same {
+                    // Nobody but the person can go on from here, and not in a few seconds.
+                    self.give_up(WorkerError::Auth { message: "it asks how to log in".into() });
+                } else {
+                    start.look_at = Some(again);
+                }
+            }
         }
     }
 

@@ -355,9 +355,11 @@ impl Machine {
 
     fn fail_at_dialog(&mut self) {
         let (title, screen) = match &self.asked.reading {
-            Some(Reading::Theirs { title, screen } | Reading::Ours { title, screen, .. }) => {
-                (title.clone(), screen.clone())
-            }
+            Some(
+                Reading::Theirs { title, screen }
+                | Reading::Login { title, screen }
+                | Reading::Ours { title, screen, .. },
+            ) => (title.clone(), screen.clone()),
             Some(Reading::Plain { screen }) => {
                 ("a question about a permission".to_owned(), screen.clone())
             }

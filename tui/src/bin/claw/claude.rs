@@ -7,6 +7,7 @@ use std::sync::Arc;
 use claw_runtime::api::ApiError;
 use claw_runtime::driver::{Backend, BackendRow};
 use claw_runtime::redact::Redactor;
+use claw_runtime::session::Session;
 use claw_runtime::settings::{TransportChoice, WorkerSettings};
 use claw_runtime::tools::{Requirement, ToolCall, ToolExecutor as _, ToolRegistry, own_name};
 use claw_workers::{
@@ -15,6 +16,9 @@ use claw_workers::{
 };
 
 use crate::{hook, wiring};
+
+/// This backend's name.
+pub const NAME: &str = "claude";
 
 /// Names that the CLI itself knows for its models.
 const MODELS: [&str; 3] = ["opus", "sonnet", "haiku"];
@@ -33,7 +37,7 @@ pub fn row(settings: &WorkerSettings, around: Surroundings) -> BackendRow {
     let config = config(settings, &around.root);
     let configured = version::find_program(&config).is_ok();
     BackendRow {
-        name: "claude",
+        name: NAME,
         configured,
         models: MODELS.map(str::to_owned).to_vec(),
         open: Box::new(move |model| {
@@ -52,7 +56,7 @@ pub fn row(settings: &WorkerSettings, around: Surroundings) -> BackendRow {
                 host: Arc::clone(&around.host),
             });
             Ok(Backend {
-                name: "claude".to_owned(),
+                name: NAME.to_owned(),
                 client: Box::new(client),
                 model: model.unwrap_or_default().to_owned(),
                 context_window: None,
@@ -60,6 +64,11 @@ pub fn row(settings: &WorkerSettings, around: Surroundings) -> BackendRow {
             })
         }),
     }
+}
+
+/// True when a conversation was last with a worker; `sessions` is the folder of its file.
+pub fn has_last_word(sessions: &Path, session: &Session) -> bool {
+    Memory::new(sessions.to_owned()).has_last_word(&session.id, &session.messages)
 }
 
 /// Everything that is fixed for the workers of this workspace.

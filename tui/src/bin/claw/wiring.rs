@@ -87,29 +87,36 @@ pub fn driver(
     };
     let mut backends = Backends::new(rows(&settings, around));
     let mut warnings = settings.warnings();
-    let backend = match open_backend(&mut backends, common, &settings, failing) {
-        Err(error) if failing == Failing::GoesOn => {
-            warnings.push(error.to_string());
-            backends.open_first(None)?
-        }
-        opened => opened?,
-    };
     // Whoever watches sees the end of a long session while the rest of it is read.
     let show = |view| {
         if failing == Failing::GoesOn {
             sink.emit(TuiEvent::SessionOpened { view });
         }
     };
-    let wanted = common.resume.as_deref();
-    let (session, resumed) = match wanted.map(|wanted| store.resume_showing(wanted, show)) {
-        Some(Ok(session)) => (session, true),
+    let opened = common.resume.as_deref().map(|wanted| store.resume_showing(wanted, show));
+    let opened = match opened {
         Some(Err(error)) if failing == Failing::Ends => return Err(error.into()),
         Some(Err(error)) => {
             warnings.push(format!("{error}. A new session was begun instead."));
-            (store.create(&backend.model), false)
+            None
         }
-        None => (store.create(&backend.model), false),
+        Some(Ok(session)) => Some(session),
+        None => None,
     };
+    // A conversation with a worker goes on with one.
+    let last = opened
+        .as_ref()
+        .filter(|opened| claude::has_last_word(store.folder(), opened.session()))
+        .map(|_| claude::NAME);
+    let backend = match open_backend(&mut backends, common, &settings, last, failing) {
+        Err(error) if failing == Failing::GoesOn => {
+            warnings.push(error.to_string());
+            backends.open_first(None)?
+        }
+        opened => opened?,
+    };
+    let resumed = opened.is_some();
+    let session = opened.unwrap_or_else(|| store.create(&backend.model));
     let prompt = system_prompt(&root, &environment);
     let mode = permission_mode(common, &settings)?;
     let usage = UsageTracker::from_session(session.session()).with_prices(settings.prices());
@@ -141,17 +148,22 @@ pub fn driver(
     }))
 }
 
-/// The backend that was asked for, or the first that is configured. The demo answers unasked only
-/// where a person sees that it is one.
+/// The backend that was asked for, or the `last` one of the conversation, or the first that is
+/// configured. The demo answers unasked only where a person sees that it is one.
 fn open_backend(
     backends: &mut Backends,
     common: &Common,
     settings: &Settings,
+    last: Option<&str>,
     failing: Failing,
 ) -> Result<Backend, ApiError> {
     let model = common.model.clone().or_else(|| settings.model());
-    let named = common.backend.map(|name| name.as_str().to_owned()).or_else(|| settings.backend());
-    match named {
+    let asked = common.backend.map(|name| name.as_str().to_owned());
+    if let (None, Some(last)) = (&asked, last) {
+        // The model of the settings is for the backend of the settings.
+        return backends.open(last, common.model.as_deref());
+    }
+    match asked.or_else(|| settings.backend()) {
         Some(name) => backends.open(&name, model.as_deref()),
         None if failing == Failing::Ends && backends.names() == ["demo"] => {
             Err(ApiError::NoBackend)

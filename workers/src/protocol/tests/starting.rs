@@ -73,19 +73,19 @@ fn after_ready_no_dialog_gets_a_key_of_ours() {
 #[test]
 fn a_dialog_of_the_person_is_told_with_its_title_and_fails_the_start_at_the_deadline() {
     let mut rig = Rig::new();
-    rig.screen = dialog("Select login method");
+    rig.screen = dialog("Accept the terms");
     rig.see(Seen::Spawned);
     rig.pass(ms(29_999));
-    assert_eq!(rig.did(), [Did::Told("dialog Select login method".to_owned())]);
+    assert_eq!(rig.did(), [Did::Told("dialog Accept the terms".to_owned())]);
     rig.pass(ms(1));
-    assert_eq!(rig.did().last(), Some(&Did::GaveUp("Dialog Select login method".to_owned())));
+    assert_eq!(rig.did().last(), Some(&Did::GaveUp("Dialog Accept the terms".to_owned())));
     assert_eq!(rig.wrote(), Vec::<String>::new());
 }
 
 #[test]
 fn a_person_who_answers_the_dialog_gets_the_whole_time_again() {
     let mut rig = Rig::new();
-    rig.screen = dialog("Select login method");
+    rig.screen = dialog("Accept the terms");
     rig.see(Seen::Spawned);
     rig.pass(ms(20_000));
     rig.see(Seen::Typed(b"\r".to_vec()));
@@ -93,6 +93,16 @@ fn a_person_who_answers_the_dialog_gets_the_whole_time_again() {
     rig.pass(ms(20_000));
     rig.hook(start(SESSION));
     assert_eq!(rig.did().last(), Some(&Did::Told(format!("ready {SESSION} 2.1.332"))));
+}
+
+#[test]
+fn a_login_that_is_asked_for_is_known_within_a_second_and_gets_no_key() {
+    let mut rig = Rig::new();
+    let title = "Select login method:".to_owned();
+    rig.screen = Reading::Login { screen: format!("{title}\n❯ 1. Account\n  2. Key"), title };
+    rig.see(Seen::Spawned);
+    rig.pass(ms(1_000));
+    assert_eq!(rig.did(), [Did::GaveUp("Auth".to_owned())]);
 }
 
 #[test]

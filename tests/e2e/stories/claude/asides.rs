@@ -1,0 +1,55 @@
+//! What the CLI does besides answering: turns of its own, limits, notices.
+
+use claw_tests::claude_backend::ClaudeBackend;
+use claw_tests::mock_api::{MessagesStream, Reply};
+use claw_tests::story::prompts;
+
+#[test]
+fn a_turn_that_nobody_asked_for_is_shown_as_such_and_is_no_answer() {
+    let claude = ClaudeBackend::new().quirks("unasked-between");
+    let mut claw = claude.start();
+    claude.api.answer(|request| {
+        Some(claw_tests::claude::housekeeping(request).unwrap_or_else(|| {
+            let said = request.last_user_text();
+            let answer =
+                if said.contains("task-notification") { "By itself." } else { "Asked for." };
+            MessagesStream::say(answer)
+        }))
+    });
+    claw.say("one");
+    claw.wait_for("Asked for.");
+    claw.wait_for("Claude Code goes on by itself");
+    claw.wait_for("By itself.");
+    claw.wait_ready();
+    claw.say("two");
+    claw.wait_until("the second answer", |seen| {
+        seen.screen.text().matches("Asked for.").count() == 2
+    });
+    claw.wait_ready();
+    let saved: String = claw.session_files().into_iter().map(|(_, text)| text).collect();
+    assert!(saved.contains("By itself."), "{saved}");
+}
+
+#[test]
+fn the_limit_of_an_account_says_when_it_ends_and_is_not_waited_for_by_the_cli() {
+    let claude = ClaudeBackend::new().with_account().quirks("limit-continue");
+    let mut claw = claude.start();
+    let limited = Reply::error(
+        429,
+        "rate_limit_error",
+        "This request would exceed your account's rate limit.",
+    )
+    .header("anthropic-ratelimit-unified-status", "rejected")
+    .header("anthropic-ratelimit-unified-reset", "1893456000")
+    .header("anthropic-ratelimit-unified-representative-claim", "five_hour")
+    .header("x-should-retry", "false");
+    claude.api.push(limited);
+    claw.say("begin");
+    claw.wait_for("The account's 5-hour limit is reached; it resets on");
+    claw.wait_ready();
+    let asked = claude.questions().len();
+    claude.talk(&mut claw, "later", "Open again.");
+    let all = claude.questions();
+    assert_eq!(all.len(), asked + 1, "the CLI did not go on by itself");
+    assert!(!prompts(all.last().unwrap()).concat().contains("Continue from where you left off"));
+}
