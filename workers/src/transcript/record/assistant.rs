@@ -11,11 +11,18 @@ use crate::fact::{Fact, FailureKind};
 /// The model of what the CLI wrote itself.
 const SYNTHETIC: &str = "<synthetic>";
 
+/// What the CLI writes in place of an answer that never came, when it opens a session that ended in
+/// the middle of a turn. Nobody said it.
+const PLACEHOLDER: &str = "No response requested.";
+
 pub(super) fn facts(value: &Value) -> Vec<Fact> {
     if value["isApiErrorMessage"] == true {
         return vec![failure(value)];
     }
     let message = &value["message"];
+    if message["model"] == SYNTHETIC && message["content"][0]["text"] == PLACEHOLDER {
+        return Vec::new();
+    }
     let model = owned(message, "model").filter(|model| model != SYNTHETIC);
     // Nobody counted what the CLI wrote itself, whatever its zeros say.
     let usage = if model.is_some() { usage(&message["usage"]) } else { None };

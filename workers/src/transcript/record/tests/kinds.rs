@@ -148,6 +148,18 @@ fn usage_that_is_not_recorded_is_unknown_and_not_zero() {
 }
 
 #[test]
+fn what_stands_for_an_answer_that_never_came_is_nobodys_words() {
+    let mut value = assistant(&json!({"type": "text", "text": "No response requested."}));
+    assert_eq!(facts(&value).len(), 1, "a model may say the same");
+    value["message"]["model"] = json!("<synthetic>");
+    assert_eq!(facts(&value), []);
+    // Text that was stopped in the middle is written under the same name.
+    let mut value = assistant(&json!({"type": "text", "text": "Half of"}));
+    value["message"]["model"] = json!("<synthetic>");
+    assert_eq!(facts(&value).len(), 1);
+}
+
+#[test]
 fn thinking_with_words_signed_without_words_and_hidden_are_three_things() {
     let words = block(&json!({"type": "thinking", "thinking": "hm", "signature": "S"}));
     let signed = block(&json!({"type": "thinking", "thinking": "", "signature": "S"}));
