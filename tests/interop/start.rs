@@ -2,12 +2,14 @@
 //! dialogs are read.
 
 use std::path::Path;
+use std::time::Duration;
 
 use claw_tests::claude::KEY;
-use claw_tests::mock_api::MessagesStream;
+use claw_tests::mock_api::{MessagesStream, PATIENCE};
 use claw_workers::argv::argv;
 use claw_workers::dialog::{Answering, Consent, DOWN, Dialog, DialogKind, ENTER, NextKey};
 use claw_workers::environment::child_environment;
+use claw_workers::transcript::transcript_path;
 use claw_workers::trust::ClaudeFile;
 use claw_workers::{OpenAs, Transport, WorkerConfig};
 use serde_json::{Value, json};
@@ -215,9 +217,22 @@ async fn a_session_is_opened_resumed_and_forked_under_the_ids_that_we_name(room:
         for before in 0..=number {
             assert!(messages.contains(&format!("prompt number {before}")), "{how:?}: {messages}");
         }
+        // 2.1.197 leaves without what it has not written yet.
+        until_written(room, how.session_id(), &answer).await;
         terminal.submit("/exit").await;
         assert_eq!(terminal.ended().await.code, Some(0));
     }
+}
+
+/// Waits until the transcript of this session holds these words.
+async fn until_written(room: &Room, session: &str, words: &str) {
+    let path = transcript_path(&room.config_dir(), &room.workspace(), session);
+    let written = async {
+        while !std::fs::read_to_string(&path).unwrap_or_default().contains(words) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, written).await.expect("the transcript is written");
 }
 
 async fn the_persons_choices_reach_the_model(room: &Room) {

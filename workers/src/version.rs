@@ -59,7 +59,7 @@ pub struct Cli {
 }
 
 /// The oldest version that was observed; its list of events holds for every later one.
-const OBSERVED: Version = Version::new(2, 1, 197);
+pub const OBSERVED: Version = Version::new(2, 1, 197);
 
 /// Events that we listen to and that versions before [`OBSERVED`] know too.
 const OLD_EVENTS: &[&str] = &[

@@ -275,6 +275,17 @@ pub(super) fn set(get: &dyn Fn(&str) -> Option<String>, name: &str) -> Option<St
     get(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }
 
+/// An address for a person, without what may be a secret in it: a user's name, a password, a query.
+pub fn address_without_secrets(address: &str) -> String {
+    let Ok(mut url) = Url::parse(address) else { return "an address that is none".to_owned() };
+    // Refused only for addresses that have neither.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.set_query(None);
+    url.set_fragment(None);
+    url.to_string().trim_end_matches('/').to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -282,6 +293,18 @@ mod tests {
     fn endpoint(base: &str, path: &str) -> Endpoint {
         let credential = Credential::ApiKey(Secret::new(" marker-key \n"));
         Endpoint::new(base, path, credential, "ANTHROPIC_API_KEY").unwrap()
+    }
+
+    #[test]
+    fn an_address_is_shown_without_what_may_be_a_secret() {
+        for (address, shown) in [
+            ("https://api.example.org/v1", "https://api.example.org/v1"),
+            ("https://me:secret@api.example.org/?key=secret#secret", "https://api.example.org"),
+            ("http://127.0.0.1:11434/v1/", "http://127.0.0.1:11434/v1"),
+            ("secret", "an address that is none"),
+        ] {
+            assert_eq!(address_without_secrets(address), shown);
+        }
     }
 
     #[test]

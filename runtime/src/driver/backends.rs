@@ -24,6 +24,10 @@ pub struct BackendRow {
     pub name: &'static str,
     /// It has what it needs (a key, an address, a program).
     pub configured: bool,
+    /// The variables that configure it, the most usual first.
+    pub variables: Vec<&'static str>,
+    /// Where its requests go; none where that is nobody's to say.
+    pub address: Option<String>,
     /// Models worth offering.
     pub models: Vec<String>,
     pub open: OpenBackend,
@@ -43,6 +47,11 @@ impl Backends {
     /// Names of those that are configured, in order of preference.
     pub fn names(&self) -> Vec<String> {
         self.rows.iter().filter(|row| row.configured).map(|row| row.name.to_owned()).collect()
+    }
+
+    /// All rows, in order of preference.
+    pub fn rows(&self) -> &[BackendRow] {
+        &self.rows
     }
 
     pub fn models(&self, backend: &str) -> Vec<String> {

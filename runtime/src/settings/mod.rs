@@ -104,6 +104,7 @@ pub struct Settings {
     /// Everything that was accepted: objects merged, arrays joined, later layers win.
     merged: Map<String, Value>,
     warnings: Vec<String>,
+    files: Vec<Layer>,
 }
 
 impl Settings {
@@ -114,6 +115,7 @@ impl Settings {
         let mut settings = Self { warnings, ..Self::default() };
         for source in &sources {
             settings.add(source);
+            settings.files.push(source.layer.clone());
         }
         settings
     }
@@ -154,6 +156,11 @@ impl Settings {
     /// A key as it stands, for a part of the program that knows its shape.
     pub fn raw(&self, key: &str) -> Option<&Value> {
         self.merged.get(key)
+    }
+
+    /// The files that were read, weakest first.
+    pub fn files(&self) -> &[Layer] {
+        &self.files
     }
 
     /// What was not understood or not allowed, each with file and line where there is one.

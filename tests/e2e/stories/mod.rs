@@ -7,6 +7,7 @@ mod commands;
 mod composing;
 mod context;
 mod demo;
+mod doctor;
 mod errors;
 mod leaving;
 mod reading;

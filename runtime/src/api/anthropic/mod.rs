@@ -28,6 +28,10 @@ const BINDING_BETA: &str = "thinking-binding-controls-2026-08-01";
 const DEFAULT_BASE_URL: &str = "https://api.anthropic.com";
 const KEY_VARIABLE: &str = "ANTHROPIC_API_KEY";
 const TOKEN_VARIABLE: &str = "ANTHROPIC_AUTH_TOKEN";
+const ADDRESS_VARIABLE: &str = "ANTHROPIC_BASE_URL";
+
+/// The variables that say how to reach it.
+pub const VARIABLES: [&str; 3] = [KEY_VARIABLE, TOKEN_VARIABLE, ADDRESS_VARIABLE];
 
 /// How to reach the Messages API, or a server that speaks it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +56,7 @@ impl AnthropicConfig {
     /// Reads `ANTHROPIC_API_KEY` or else `ANTHROPIC_AUTH_TOKEN`, `ANTHROPIC_BASE_URL`, and the
     /// timeouts of [`Timing::from_env`]. Only a server on this machine may want no credential.
     pub fn from_env(get: &dyn Fn(&str) -> Option<String>) -> Result<Self, ApiError> {
-        let base_url = set(get, "ANTHROPIC_BASE_URL");
+        let base_url = set(get, ADDRESS_VARIABLE);
         let credential = if let Some(key) = set(get, KEY_VARIABLE) {
             Credential::ApiKey(Secret::new(key))
         } else if let Some(token) = set(get, TOKEN_VARIABLE) {

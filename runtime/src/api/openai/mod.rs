@@ -74,7 +74,8 @@ impl Preset {
         }
     }
 
-    fn address_variable(self) -> &'static str {
+    /// The variable of the server's address.
+    pub fn address_variable(self) -> &'static str {
         match self {
             Self::OpenAi => "OPENAI_BASE_URL",
             Self::Xai => "XAI_BASE_URL",

@@ -46,6 +46,36 @@ enum Form {
         #[command(flatten)]
         common: Common,
     },
+    /// Say what claw finds on this machine, and what to do about what is missing
+    #[command(after_help = DOCTOR_CODES)]
+    Doctor(DoctorOptions),
+}
+
+const DOCTOR_CODES: &str = "\
+Exit codes (the first that holds):
+  0  everything that is needed works
+  1  claw could not look
+  3  a settings file is not understood
+  4  no backend but the demo
+  5  the claude backend is wanted, and its program is missing
+  6  the same, and its program does not run or does not say its version
+  7  the same, and no login of it can be seen
+  8  conversations cannot be saved in this folder";
+
+/// Options of `claw doctor`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct DoctorOptions {
+    /// The backend that is meant to answer
+    #[arg(long, value_enum)]
+    pub backend: Option<BackendName>,
+
+    /// Print the findings as JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// Look from this folder
+    #[arg(short = 'C', long = "cwd", value_name = "DIR")]
+    pub cwd: Option<PathBuf>,
 }
 
 /// Options of every form.
@@ -114,6 +144,7 @@ impl BackendName {
 pub enum Task {
     Interactive(Options),
     Headless(Options),
+    Doctor(DoctorOptions),
 }
 
 pub struct Options {
@@ -131,6 +162,7 @@ impl Cli {
             (Some(Form::Prompt { prompt, common }), ..) => {
                 Task::Headless(Options { common, prompt })
             }
+            (Some(Form::Doctor(options)), ..) => Task::Doctor(options),
             (None, Some(print), prompt) => {
                 let prompt = if print == "-" { prompt } else { Some(print) };
                 Task::Headless(Options { common: self.common, prompt })
@@ -184,6 +216,7 @@ mod tests {
             let (is_interactive, options) = match parse(line) {
                 Task::Interactive(options) => (true, options),
                 Task::Headless(options) => (false, options),
+                Task::Doctor(_) => panic!("{line}"),
             };
             assert_eq!(is_interactive, interactive, "{line}");
             assert_eq!(options.prompt.as_deref(), prompt, "{line}");

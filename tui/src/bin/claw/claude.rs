@@ -39,6 +39,8 @@ pub fn row(settings: &WorkerSettings, around: Surroundings) -> BackendRow {
     BackendRow {
         name: NAME,
         configured,
+        variables: Vec::new(),
+        address: None,
         models: MODELS.map(str::to_owned).to_vec(),
         open: Box::new(move |model| {
             let mut config = config.clone();

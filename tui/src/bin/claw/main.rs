@@ -3,6 +3,7 @@
 mod args;
 mod claude;
 mod clipboard;
+mod doctor;
 mod editor;
 mod guard;
 mod headless;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
     let outcome = match cli.task() {
         Task::Interactive(options) => interactive::run(options),
         Task::Headless(options) => headless::run(options),
+        Task::Doctor(options) => doctor::run(options),
     };
     match outcome {
         Ok(code) => code,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use claw_runtime::api::anthropic::{AnthropicClient, AnthropicConfig};
+use claw_runtime::api::anthropic::{self, AnthropicClient, AnthropicConfig};
 use claw_runtime::api::demo::{self, DemoClient};
 use claw_runtime::api::models::{self, Provider};
 use claw_runtime::api::openai::{OpenAiClient, OpenAiConfig, Preset};
@@ -150,7 +150,7 @@ pub fn driver(
 
 /// The backend that was asked for, or the `last` one of the conversation, or the first that is
 /// configured. The demo answers unasked only where a person sees that it is one.
-fn open_backend(
+pub fn open_backend(
     backends: &mut Backends,
     common: &Common,
     settings: &Settings,
@@ -184,9 +184,9 @@ fn permission_mode(common: &Common, settings: &Settings) -> Result<PermissionMod
 }
 
 /// The backends in order of preference. One row adds one.
-fn rows(settings: &Settings, around: claude::Surroundings) -> Vec<BackendRow> {
+pub fn rows(settings: &Settings, around: claude::Surroundings) -> Vec<BackendRow> {
     let aliases = settings.aliases();
-    let mut rows = vec![anthropic(aliases.clone())];
+    let mut rows = vec![messages_api(aliases.clone())];
     rows.extend(Preset::ALL.map(|preset| chat(preset, aliases.clone())));
     rows.push(demo());
     rows.push(claude::row(&settings.workers(), around));
@@ -195,13 +195,15 @@ fn rows(settings: &Settings, around: claude::Surroundings) -> Vec<BackendRow> {
 
 type Aliases = BTreeMap<String, String>;
 
-fn anthropic(aliases: Aliases) -> BackendRow {
+fn messages_api(aliases: Aliases) -> BackendRow {
     let configured = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"]
         .iter()
         .any(|name| environment(name).is_some());
     BackendRow {
         name: "anthropic",
         configured,
+        variables: anthropic::VARIABLES.to_vec(),
+        address: AnthropicConfig::from_env(&environment).ok().map(|config| config.base_url),
         models: known_models(Provider::Anthropic),
         open: Box::new(move |model| {
             let client = AnthropicClient::new(AnthropicConfig::from_env(&environment)?)?;
@@ -216,6 +218,12 @@ fn chat(preset: Preset, aliases: Aliases) -> BackendRow {
     BackendRow {
         name: preset.name(),
         configured: preset.is_configured(&environment),
+        variables: match preset {
+            // Its server wants no key.
+            Preset::Ollama => vec![preset.address_variable(), preset.key_variable()],
+            _ => vec![preset.key_variable(), preset.address_variable()],
+        },
+        address: OpenAiConfig::from_env(preset, &environment).ok().map(|config| config.base_url),
         models: known_models(preset.provider()),
         open: Box::new(move |model| {
             let config = OpenAiConfig::from_env(preset, &environment)?;
@@ -232,6 +240,8 @@ fn demo() -> BackendRow {
     BackendRow {
         name: "demo",
         configured: true,
+        variables: Vec::new(),
+        address: None,
         models: vec![demo::MODEL.to_owned()],
         open: Box::new(|_| {
             let pace = environment("CLAW_DEMO_PACE_MS")
