@@ -157,6 +157,9 @@ impl Story {
     fn record(&mut self, fact: Fact, sink: &dyn StreamSink) {
         match fact {
             Fact::Block { message, block, content, model, usage, stop_reason, aborted } => {
+                // What the CLI makes up itself has no model.
+                let made_up = model.is_none();
+                let cut_off = if made_up { self.telling.cut_off(&message, &content) } else { None };
                 if !self.ledger.block(&message, block, &content, model, usage, aborted) {
                     return;
                 }
@@ -165,6 +168,8 @@ impl Story {
                 } else {
                     stop_reason.map(telling::stop_reason_of)
                 };
+                let (message, block) =
+                    cut_off.map_or((message, block), |(message, block)| (message, Some(block)));
                 self.telling.record(&message, block, &content, reason, &mut self.calls, sink);
             }
             Fact::Usage { message, usage } => self.ledger.usage(&message, usage),

@@ -353,6 +353,20 @@ impl Telling {
         self.stop_if_whole(at, sink);
     }
 
+    /// The message and the block that were streaming, when this text is what an interrupt left of
+    /// them: an older CLI keeps that as a message that it makes up.
+    pub fn cut_off(&self, message: &str, content: &ContentBlock) -> Option<(String, usize)> {
+        let ContentBlock::Text { text } = content else { return None };
+        if self.find(message).is_some() {
+            return None;
+        }
+        let last = self.spoken.last()?;
+        let (index, block) = last.blocks.last_key_value()?;
+        let open = !last.ended && !last.nameless && last.standing == Standing::Open;
+        let streams = block.kind == Kind::Text && !block.recorded && !block.told().is_empty();
+        (open && streams && text.starts_with(block.told())).then(|| (last.id.clone(), *index))
+    }
+
     /// Only one block is told at a time.
     fn close_others(&mut self, at: usize, index: usize, sink: &dyn StreamSink) {
         for (message, spoken) in self.spoken.iter_mut().enumerate() {

@@ -327,6 +327,24 @@ fn an_interrupt_leaves_what_there_is_marked_and_every_call_answered() {
 }
 
 #[test]
+fn what_an_interrupt_left_is_told_once_whatever_message_it_is_kept_as() {
+    let made_up = |content: &str| {
+        let mut fact = text("made up", content);
+        if let Fact::Block { model, .. } = &mut fact {
+            *model = None;
+        }
+        fact
+    };
+    let facts = [delta("a", "Only "), made_up("Only stre")];
+    let (book, messages) = told(facts, &Ending::Interrupted);
+    assert_eq!(book.said(), "Only stre");
+    assert_eq!(answer(&messages), "Only stre");
+    // Other words of the CLI are told beside it.
+    let (book, _) = told([delta("a", "Half"), made_up("No response.")], &Ending::Interrupted);
+    assert_eq!(book.said(), "HalfNo response.");
+}
+
+#[test]
 fn a_call_that_never_became_whole_is_said_to_be_incomplete() {
     let began = Fact::ToolUseBegan {
         message: "a".to_owned(),
