@@ -77,6 +77,7 @@ impl App {
         match key {
             Key::Text(text) => self.input.text.push_str(&text),
             Key::Paste(text) => {
+                self.session.quirks.die("die-at-paste");
                 self.input.paste(&text);
                 if let Some(wait) = self.session.quirks.seconds("dialog-after-paste") {
                     self.surprise_at.get_or_insert(tokio::time::Instant::now() + wait);

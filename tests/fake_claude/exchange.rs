@@ -128,10 +128,7 @@ impl Conversation {
             message.take(&event);
             if let Some(text) = event["delta"]["text"].as_str() {
                 display.add(text);
-                if self.session.quirks.has("die-in-turn") {
-                    let me = rustix::process::getpid();
-                    let _ = rustix::process::kill_process(me, rustix::process::Signal::KILL);
-                }
+                self.session.quirks.die("die-in-turn");
             }
             if event["type"] == "content_block_stop" && !self.quiet {
                 let index = event["index"].as_u64().and_then(|at| usize::try_from(at).ok());

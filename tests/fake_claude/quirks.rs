@@ -14,6 +14,7 @@
 //! | `no-transcript` | nothing is written |
 //! | `truncate-transcript`, `replace-transcript` | before the second turn |
 //! | `die-in-turn` | ends with SIGKILL when the first text has come |
+//! | `die-at-paste`, `die-at-prompt` | ends with SIGKILL when something is pasted, or when a prompt is taken |
 //! | `ignore-sigterm` | as it says |
 //! | `not-reading` | the terminal's input is never read |
 //! | `unasked-before`, `unasked-during`, `unasked-between` | a turn that nobody asked for: before the first prompt, queued while the first one runs, or some time after it |
@@ -29,6 +30,8 @@
 
 use std::path::PathBuf;
 use std::time::Duration;
+
+use rustix::process::{Signal, getpid, kill_process};
 
 #[derive(Debug, Default)]
 pub struct Quirks(Vec<(String, String)>);
@@ -50,6 +53,13 @@ impl Quirks {
 
     pub fn text(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Ends the process, as a crash does, when the list has this name.
+    pub fn die(&self, name: &str) {
+        if self.has(name) {
+            let _ = kill_process(getpid(), Signal::KILL);
+        }
     }
 
     pub fn path(&self, name: &str) -> Option<PathBuf> {

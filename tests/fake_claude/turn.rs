@@ -82,6 +82,7 @@ impl Conversation {
     }
 
     async fn take_prompts(&mut self, prompts: Vec<Prompt>) {
+        self.session.quirks.die("die-at-prompt");
         let is_332 = self.session.version.is_332();
         let mut blocks = Vec::new();
         for prompt in prompts {

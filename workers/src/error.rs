@@ -71,7 +71,9 @@ pub enum WorkerError {
 
 /// The end of what was on the screen, for a message.
 fn tail(screen: &str) -> String {
-    let last: Vec<&str> = screen.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    // Lines and corners of boxes say nothing.
+    let says = |line: &&str| line.contains(char::is_alphanumeric);
+    let last: Vec<&str> = screen.lines().map(str::trim).filter(says).collect();
     match last.as_slice() {
         [] => String::new(),
         lines => format!(": {}", lines[lines.len().saturating_sub(3)..].join(" · ")),

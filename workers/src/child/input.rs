@@ -53,8 +53,8 @@ impl Input {
     }
 
     /// Writes all of it, after what others are writing. [`WorkerError::NotReading`] when nothing is
-    /// taken for as long as `Timings.write`, or all of it far too slowly, or when the child is gone;
-    /// [`WorkerError::Stopped`] when its end has begun. What was taken by then stays taken, also when
+    /// taken for as long as `Timings.write`, or all of it far too slowly; [`WorkerError::Stopped`] when
+    /// the child is gone or its end has begun. What was taken by then stays taken, also when
     /// the future is dropped: see [`accepted`](Self::accepted).
     pub async fn write(&self, bytes: &[u8]) -> Result<(), WorkerError> {
         let line = &self.0;
@@ -62,8 +62,8 @@ impl Input {
         let accepted = AtomicUsize::new(0);
         let passed = tokio::select! {
             biased;
-            () = line.closed.cancelled() => Err(Refusal::Closed),
-            () = line.ended() => Err(Refusal::Broken),
+            () = line.closed.cancelled() => Err(Refusal::Over),
+            () = line.ended() => Err(Refusal::Over),
             passed = line.pass_on(bytes, &accepted) => passed,
             () = line.stalled(began) => Err(Refusal::Broken),
         };
@@ -71,7 +71,7 @@ impl Input {
             line.release();
         }
         passed.map_err(|refusal| match refusal {
-            Refusal::Closed => WorkerError::Stopped,
+            Refusal::Over => WorkerError::Stopped,
             Refusal::Broken => WorkerError::NotReading {
                 accepted: accepted.load(Ordering::Relaxed),
                 total: bytes.len(),
@@ -93,14 +93,15 @@ impl Input {
 }
 
 enum Refusal {
-    Closed,
+    /// Nobody will read any more.
+    Over,
     Broken,
 }
 
 impl Line {
     async fn pass_on(&self, bytes: &[u8], accepted: &AtomicUsize) -> Result<(), Refusal> {
         let master = self.master.lock().await;
-        let master = master.as_ref().ok_or(Refusal::Closed)?;
+        let master = master.as_ref().ok_or(Refusal::Over)?;
         let windows = u32::try_from(bytes.len() / SLOWEST).unwrap_or(u32::MAX).saturating_add(1);
         let longest = self.patience.saturating_mul(windows);
         let all = self.write_all(master, bytes, accepted);
@@ -124,7 +125,9 @@ impl Line {
                     *self.taken.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
                 }
                 Err(error) if matches!(error.kind(), WouldBlock | Interrupted) => {}
-                Err(_) => return Err(Refusal::Broken),
+                // No program has the terminal any more. The end of the child, which is known a moment
+                // later, says why.
+                Err(_) => return std::future::pending().await,
             }
         }
         Ok(())

@@ -268,7 +268,8 @@ async fn writing_to_a_child_that_is_gone_fails_at_once() {
     let child = start_with("exit 0", &Marker::new(), &timings);
     bounded(child.exited()).await;
     let error = bounded(child.write(b"hello")).await.unwrap_err();
-    assert!(matches!(error, WorkerError::NotReading { accepted: 0, .. }), "{error}");
+    assert!(matches!(error, WorkerError::Stopped), "{error}");
+    assert_eq!(child.input().accepted(), 0);
     assert_eq!(bounded(child.end()).await, []);
 }
 

@@ -151,6 +151,28 @@ impl Live {
         }
     }
 
+    /// Waits for its last event after a prompt failed because it has ended. Returns why that prompt
+    /// failed: one that it took no notice of has not run, whatever an earlier one has.
+    pub(super) async fn end(
+        &mut self,
+        of_prompt: WorkerError,
+        gate: &mut Gate,
+        cx: &TurnContext,
+    ) -> WorkerError {
+        let reason = loop {
+            if let Happened::Ended(error) = self.next(gate, cx).await {
+                break error;
+            }
+        };
+        match (of_prompt, reason) {
+            (WorkerError::Stopped, WorkerError::Crashed { status, screen, .. }) => {
+                WorkerError::Crashed { status, screen, may_have_run: false }
+            }
+            (WorkerError::Stopped, reason) => reason,
+            (of_prompt, _) => of_prompt,
+        }
+    }
+
     fn take(&mut self, event: WorkerEvent, gate: &mut Gate, cx: &TurnContext) -> Happened {
         match event {
             WorkerEvent::Ready { session_id, .. } => {

@@ -154,6 +154,9 @@ impl WorkerClient {
                         delivered = true;
                         self.remember(request, live, anchor + 1);
                     }
+                    Err(error @ (WorkerError::Crashed { .. } | WorkerError::Stopped)) => {
+                        break Err(live.end(error, &mut self.gate, cx).await);
+                    }
                     Err(error) => break Err(error),
                 },
                 happened = live.next(&mut self.gate, cx) => match happened {
@@ -175,7 +178,9 @@ impl WorkerClient {
         match end {
             Ok(TurnEnd::Failed(fact)) => Err(Failure::Api(failure::of_api(*fact, turn))),
             Ok(_) => Ok(turn),
-            Err(error) if !delivered && turn.messages.is_empty() => Err(Failure::Before(error)),
+            Err(error) if !delivered && turn.messages.is_empty() && !may_have_run(&error) => {
+                Err(Failure::Before(error))
+            }
             Err(error) => Err(Failure::Api(failure::of_worker(&error, turn))),
         }
     }
@@ -416,6 +421,11 @@ fn may_pass(error: &WorkerError) -> bool {
         error,
         WorkerError::StartFailed { .. } | WorkerError::Crashed { .. } | WorkerError::Spawn { .. }
     )
+}
+
+/// Whether the worker may have begun with the prompt before it failed like this.
+fn may_have_run(error: &WorkerError) -> bool {
+    matches!(error, WorkerError::Crashed { may_have_run: true, .. })
 }
 
 fn cancelled() -> AssistantTurn {

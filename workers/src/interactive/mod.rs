@@ -192,7 +192,7 @@ impl Interactive {
                 Ok(()) = changes.changed() => self.see(Seen::ScreenChanged).await,
                 exit = self.running.child.exited(), if !self.has_exited => {
                     self.has_exited = true;
-                    let screen = self.words();
+                    let screen = if exit.was_killed() { String::new() } else { self.words() };
                     self.see(Seen::Exited { status: exit.to_string(), screen }).await;
                 }
                 Some(()) = starts => {
@@ -413,8 +413,8 @@ impl Interactive {
             Err(WorkerError::NotReading { accepted, total, .. }) => {
                 Seen::WriteFailed { accepted, total }
             }
-            // It has ended, and is about to say so.
-            Err(_) => Seen::WriteFailed { accepted: 0, total: 0 },
+            // It has ended: its exit comes next and answers whoever waits, with the reason.
+            Err(_) => return,
         };
         self.see(seen).await;
     }
