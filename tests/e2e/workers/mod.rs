@@ -1,5 +1,7 @@
 //! The table of stories, played by workers on the stand-in for the CLI.
 
+mod rounds;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
