@@ -25,6 +25,24 @@ use crate::story::{Ending, Story};
 use crate::timings::Timings;
 use crate::worker::{OpenAs, Worker};
 
+/// Characters of what began a turn that nobody here asked for.
+const LONGEST_REASON: usize = 160;
+
+/// Why a turn began that nobody here asked for, in one line: the summary of a notification, the
+/// beginning of anything else. Its text is meant for the model.
+fn reason_of(text: &str) -> String {
+    let summary = text.trim_start().starts_with("<task-notification>").then(|| {
+        let (_, rest) = text.split_once("<summary>")?;
+        rest.split_once("</summary>").map(|(summary, _)| summary)
+    });
+    let words = summary.flatten().unwrap_or(text).split_whitespace();
+    let line = words.collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(LONGEST_REASON) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
 /// What one step of listening brought, for whoever waits for a turn.
 #[derive(Debug)]
 pub(super) enum Happened {
@@ -183,7 +201,8 @@ impl Live {
             WorkerEvent::UnaskedBegan { text } => {
                 self.in_unasked_turn = true;
                 self.story.begin_unasked();
-                cx.sink.emit(TuiEvent::info(format!("Claude Code goes on by itself: {text}")));
+                let why = reason_of(&text);
+                cx.sink.emit(TuiEvent::info(format!("Claude Code goes on by itself: {why}")));
             }
             WorkerEvent::Fact { fact, .. } => self.take_fact(fact, cx),
             WorkerEvent::Asked(asked) => self.ask(asked, gate, cx),
@@ -332,5 +351,27 @@ impl Live {
     pub(super) async fn close(mut self) {
         self.retire_questions();
         self.worker.stop().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_that_nobody_asked_for_has_its_reason_in_one_line() {
+        let notification = "<task-notification>\n<task-id>a</task-id>\n<status>completed</status>\n\
+             <summary>Agent \"Small job\"\n finished</summary>\n<result>Much.</result>";
+        let long = "word ".repeat(100);
+        for (text, expected) in [
+            (notification, "Agent \"Small job\" finished"),
+            ("typed by a person", "typed by a person"),
+            ("two\nlines", "two lines"),
+            ("<task-notification> without one", "<task-notification> without one"),
+            ("say <summary>no</summary>", "say <summary>no</summary>"),
+        ] {
+            assert_eq!(reason_of(text), expected);
+        }
+        assert_eq!(reason_of(&long).chars().count(), LONGEST_REASON + 1);
     }
 }
