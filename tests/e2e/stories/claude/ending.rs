@@ -91,6 +91,18 @@ fn sigkill_ends_it() {
 }
 
 #[test]
+fn a_panic_ends_it() {
+    let claude = ClaudeBackend::new();
+    let mut claw = claude.harness().env("CLAW_TEST_PANIC", "now panic").start();
+    claw.wait_ready();
+    claude.talk(&mut claw, "one", "First.");
+    assert!(!claude.worker_processes().is_empty());
+    claw.say("now panic");
+    assert_ne!(claw.wait_back(), 0);
+    nothing_is_left(&claude, "a panic");
+}
+
+#[test]
 fn one_that_ignores_signals_is_ended_with_us() {
     let stubborn = || ClaudeBackend::new().quirks("ignore-sigterm,orphan-tool");
     check(|claw| claw.signal(Signal::TERM), stubborn, "SIGTERM");
