@@ -6,6 +6,7 @@ use claw_tests::claude_backend::ClaudeBackend;
 use claw_tests::harness::{Running, fake_claude_binary};
 use claw_tests::mock_api::{Gate, MessagesStream, MockApi};
 use claw_tests::story::{ENTER, ESC};
+use serde_json::json;
 
 /// Ctrl+], as terminals without a protocol for it send it.
 const BACK: &str = "\x1d";
@@ -102,4 +103,49 @@ fn without_a_worker_it_says_so() {
     api.push(MessagesStream::say("Still here."));
     claw.say("hello");
     claw.wait_for("Still here.");
+}
+
+#[test]
+fn a_question_that_needs_more_than_yes_is_answered_there() {
+    let claude = ClaudeBackend::new();
+    let mut claw = claude.start();
+    let input = json!({"questions": [{"question": "Which colour?", "header": "Colour",
+        "multiSelect": false, "options": [{"label": "Red", "description": "the red one"},
+        {"label": "Blue", "description": "the blue one"}]}]});
+    let call = MessagesStream::new().tool_use("toolu_1", "AskUserQuestion", &input.to_string());
+    claude.api.push(call.stop("tool_use", 3).reply());
+    claude.api.push(MessagesStream::say("Red it is."));
+    claw.say("ask me");
+    claw.wait_for("that is answered in its own terminal");
+    claw.command("/worker", "Which colour?");
+    claw.send(ENTER);
+    claw.wait_for("● Red it is.");
+    claw.send(BACK);
+    claw.wait_gone("what you type goes there");
+    claw.wait_for("Red it is.");
+    claw.wait_ready();
+}
+
+#[test]
+fn a_permission_can_be_given_there_too_and_our_own_question_goes_away() {
+    let claude = ClaudeBackend::new();
+    let mut claw = claude.start();
+    let input = json!({"command": "touch made.txt", "description": "Does it"}).to_string();
+    let call = MessagesStream::new().tool_use("toolu_1", "Bash", &input);
+    claude.api.push(call.stop("tool_use", 3).reply());
+    claude.api.push(MessagesStream::say("There it is."));
+    claw.say("make it");
+    // The question stands in both places; it is answered over there.
+    claw.wait_for_dialog();
+    claw.send(format!("/worker {ENTER}"));
+    claw.wait_for("A question waits for your answer");
+    claw.wait_for("Do you want to proceed?");
+    claw.send(ENTER);
+    claw.wait_for("● There it is.");
+    claw.wait_gone("A question waits for your answer");
+    claw.send(BACK);
+    claw.wait_for("There it is.");
+    claw.wait_ready();
+    assert!(claw.workspace().join("made.txt").exists());
+    assert!(!claw.text().contains("Enter confirms"), "{}", claw.text());
 }
