@@ -235,4 +235,7 @@ pub enum CutCause {
     Provider { kind: String, message: String },
     #[error("the connection broke: {0}")]
     Transport(String),
+    /// A worker failed; its own words say how.
+    #[error("{0}")]
+    Worker(String),
 }

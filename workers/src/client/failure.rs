@@ -12,7 +12,7 @@ pub(super) const LOGIN: &str = "the login of Claude Code: run `claude` and /logi
 /// The failure of an API call that ended a turn.
 pub(super) fn of_api(fact: Fact, partial: AssistantTurn) -> ApiError {
     let Fact::ApiFailure { kind, status, text, details, quota } = fact else {
-        return cut("worker", "the turn failed without a reason".to_owned(), partial);
+        return cut(CutCause::Worker("the turn failed without a reason".to_owned()), partial);
     };
     let mut message = text;
     if let Some(details) = details.filter(|details| !message.contains(details.as_str())) {
@@ -23,7 +23,8 @@ pub(super) fn of_api(fact: Fact, partial: AssistantTurn) -> ApiError {
     }
     // Only a cut keeps what had come; what failed before its first word has its own kind.
     if !partial.messages.is_empty() {
-        return cut(name(&kind), message, partial);
+        let kind = name(&kind).to_owned();
+        return cut(CutCause::Provider { kind, message }, partial);
     }
     match kind {
         FailureKind::Authentication => {
@@ -59,12 +60,11 @@ pub(super) fn of_worker(error: &WorkerError, partial: AssistantTurn) -> ApiError
     if partial.messages.is_empty() {
         ApiError::Worker { message }
     } else {
-        cut("worker", message, partial)
+        cut(CutCause::Worker(message), partial)
     }
 }
 
-fn cut(kind: &str, message: String, partial: AssistantTurn) -> ApiError {
-    let cause = CutCause::Provider { kind: kind.to_owned(), message };
+fn cut(cause: CutCause, partial: AssistantTurn) -> ApiError {
     ApiError::StreamCut { cause, partial: Box::new(partial) }
 }
 
