@@ -9,6 +9,7 @@ use claw_runtime::driver::Command;
 use tokio_util::sync::CancellationToken;
 
 use super::{App, ENDED, Effect, HINT};
+use crate::status::Activity;
 use crate::transcript::Standing;
 
 /// Prompts that were given during a turn and are not settled yet.
@@ -26,17 +27,24 @@ pub(super) struct Waiting {
     text: String,
     /// It is on its way into the turn; else it waits for the end of the turn.
     sending: bool,
+    /// It was given when the turn was being stopped already: it is what comes instead.
+    instead: bool,
 }
 
 impl App {
     /// Sends a prompt; while a turn runs, into it where the backend takes that, else after it.
     pub(super) fn submit(&mut self, text: String, effects: &mut Vec<Effect>) {
-        if self.turn.is_none() || self.has_ended() || self.compacting || !self.can_steer() {
+        let takes_none = self.compacting || self.is_stopping() || !self.can_steer();
+        if self.turn.is_none() || self.has_ended() || takes_none {
             return self.submit_later(text, effects);
         }
         self.transcript.clear_focus();
         self.transcript.push_steered(&text);
-        self.waiting.prompts.push_back(Waiting { text: text.clone(), sending: true });
+        self.waiting.prompts.push_back(Waiting {
+            text: text.clone(),
+            sending: true,
+            instead: false,
+        });
         effects.push(Effect::Send(Command::Steer { input: text }));
     }
 
@@ -49,7 +57,8 @@ impl App {
         self.transcript.clear_focus();
         self.transcript.push_user(&text, self.turn.is_some());
         if self.turn.is_some() {
-            self.waiting.prompts.push_back(Waiting { text, sending: false });
+            let instead = self.is_stopping();
+            self.waiting.prompts.push_back(Waiting { text, sending: false, instead });
             return;
         }
         self.start(text, effects);
@@ -59,6 +68,11 @@ impl App {
         let cancel = CancellationToken::new();
         self.begin(cancel.clone());
         effects.push(Effect::Send(Command::Submit { input: text, cancel }));
+    }
+
+    /// The person has ordered the end of the turn that runs.
+    fn is_stopping(&self) -> bool {
+        *self.status.activity() == Activity::Stopping
     }
 
     /// Whether the backend takes prompts during a turn.
@@ -106,22 +120,29 @@ impl App {
     }
 
     /// Nothing runs: what waited goes next. After a stop or a failure it comes back into the composer
-    /// instead, because it was written for a turn that went well. What is still on its way is waited
-    /// for: until its outcome is known, nothing behind it goes.
+    /// instead, because it was written for a turn that went well; what was written after the order to
+    /// stop goes all the same. What is still on its way is waited for: until its outcome is known,
+    /// nothing behind it goes.
     pub(super) fn go_on(&mut self, effects: &mut Vec<Effect>) {
         if self.waiting.held_back {
             let mut back = Vec::new();
             self.waiting.prompts.retain(|waiting| {
-                if !waiting.sending {
+                let stays = waiting.sending || waiting.instead;
+                if !stays {
                     back.push(waiting.text.clone());
                 }
-                waiting.sending
+                stays
             });
             self.transcript.take_queued();
+            for waiting in self.waiting.prompts.iter().filter(|waiting| !waiting.sending) {
+                self.transcript.push_user(&waiting.text, true);
+            }
             if !back.is_empty() {
                 self.composer.put_before(&back.join("\n\n"));
             }
-        } else if self.waiting.prompts.front().is_some_and(|waiting| !waiting.sending)
+        }
+        let goes = |next: &Waiting| !next.sending && (next.instead || !self.waiting.held_back);
+        if self.waiting.prompts.front().is_some_and(goes)
             && let Some(next) = self.waiting.prompts.pop_front()
         {
             self.start(next.text, effects);

@@ -136,14 +136,18 @@ impl Machine {
         }
     }
 
-    /// A turn of ours runs, its receipt was seen, and nothing that was written in it is uncertain.
+    /// A turn of ours runs, its receipt was seen, nobody is stopping it, and nothing that was written in
+    /// it is uncertain. What is typed while it is being stopped would stand behind the prompt that goes
+    /// back into the box.
     pub(super) fn may_steer(&self) -> bool {
         let ours = self
             .ledger
             .running()
             .is_some_and(|turn| turn.owner == Owner::Ours && turn.compaction.is_none());
+        let stopping = self.interrupting.is_some() || self.interrupt_wanted;
         ours && matches!(self.phase, Phase::Up)
             && !self.stopped
+            && !stopping
             && self.steering.uncertain.is_empty()
     }
 

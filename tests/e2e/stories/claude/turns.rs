@@ -163,3 +163,26 @@ fn a_prompt_during_a_turn_goes_into_it_and_one_for_later_waits() {
         assert_eq!((told(1, "afterwards"), told(2, "afterwards")), (0, 1), "{way}");
     }
 }
+
+#[test]
+fn what_is_typed_right_after_an_early_esc_goes_alone() {
+    for (way, claude) in ways() {
+        let mut claw = claude.start();
+        let gate = Gate::new();
+        // Nothing was said yet: on its terminal the CLI puts the prompt back into its input box.
+        claude.api.push(MessagesStream::say("Never.").wait_before_head(&gate));
+        claude.api.push(MessagesStream::say("Done instead."));
+        claw.say("the first");
+        gate.wait_reached(1);
+        claw.wait_for("esc stops");
+        claw.send(ESC);
+        claw.wait_for("stopping");
+        claw.say("another");
+        claw.wait_for("Done instead.");
+        claw.wait_ready();
+        let said = prompts(claude.questions().last().expect("a question"));
+        let last = said.last().expect("a prompt");
+        assert!(last.contains("another") && !last.contains("first"), "{way}: {said:?}");
+        assert_eq!(claude.questions().len(), 2, "{way}");
+    }
+}

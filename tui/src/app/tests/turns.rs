@@ -91,6 +91,23 @@ fn after_esc_what_waited_is_in_the_composer_with_the_draft() {
     assert_eq!(stage.key("enter"), "submit second\n\nthird\n\nhalf");
 }
 
+#[test]
+fn what_is_written_after_esc_goes_next_and_what_waited_before_does_not() {
+    let mut stage = Stage::in_a_turn();
+    stage.line("second");
+    assert_eq!(stage.key("esc"), "cancel");
+    assert_eq!(stage.line("instead"), "");
+    assert_eq!(stage.end_by(TurnStop::Cancelled), "submit instead");
+    assert_eq!(stage.draft(), "second");
+    let screen = stage.screen();
+    assert_eq!(screen.matches("> instead").count(), 1, "{screen}");
+    stage.begin("instead");
+    assert_eq!(stage.end(), "");
+    let screen = stage.screen();
+    assert_eq!(screen.matches("> instead").count(), 1, "{screen}");
+    assert!(!screen.contains("queued"), "{screen}");
+}
+
 fn farewell(stage: &mut Stage) -> String {
     let lines = stage.app.farewell(stage.now, 60);
     lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")

@@ -187,6 +187,19 @@ fn an_uncertain_steer_is_not_repeated_and_allows_no_other_until_the_turn_is_over
 }
 
 #[test]
+fn nothing_is_typed_behind_a_prompt_that_is_on_its_way_back_into_the_box() {
+    // Nothing was said yet, so the CLI gives the prompt back.
+    let mut rig = Rig::running("go");
+    rig.see(Seen::Interrupt);
+    rig.steer(1, "instead");
+    assert!(refused(&rig, 1));
+    rig.pass(ms(3_000));
+    assert_eq!(rig.ends(), ["end Withdrawn"]);
+    let wrote = rig.wrote().concat();
+    assert!(!wrote.contains("instead"), "{wrote:?}");
+}
+
+#[test]
 fn a_steer_that_is_absorbed_stays_in_the_turn_and_one_end_is_told() {
     let attachment = Fact::Prompt {
         prompt_id: None,

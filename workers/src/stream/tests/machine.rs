@@ -268,6 +268,12 @@ fn steering_refuses_what_nobody_means() {
         assert!(matches!(steered.try_recv(), Ok(Err(SteerError::Refused(_)))), "{text:?}");
     }
     assert!(bench.seen().is_empty(), "nothing was written");
+    // Nor what would be the next turn, after one that is being stopped.
+    bench.order(Order::Interrupt);
+    bench.seen();
+    let mut steered = bench.steer("instead");
+    assert!(matches!(steered.try_recv(), Ok(Err(SteerError::Refused(_)))));
+    assert!(bench.seen().is_empty(), "nothing was written");
 }
 
 #[test]

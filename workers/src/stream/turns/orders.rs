@@ -5,7 +5,7 @@ use std::time::Instant;
 use tokio::sync::oneshot;
 
 use super::super::process::NotTaken;
-use super::{COMPACT, Compaction, Kind, Steered, Step, Submission, Turns, Why, write};
+use super::{COMPACT, Compaction, Kind, Steered, Step, Submission, Turn, Turns, Why, write};
 use crate::error::WorkerError;
 use crate::event::SteerError;
 use crate::prompt;
@@ -68,8 +68,9 @@ impl Turns {
     }
 
     fn steer(&mut self, text: String, taken: oneshot::Sender<Result<(), SteerError>>) {
-        let refused = if !self.turn.as_ref().is_some_and(|turn| turn.kind == Kind::Prompt) {
-            Some("no turn of yours runs".to_owned())
+        let may_steer = |turn: &Turn| turn.kind == Kind::Prompt && turn.interrupted_at.is_none();
+        let refused = if !self.turn.as_ref().is_some_and(may_steer) {
+            Some("no turn of yours runs that takes it".to_owned())
         } else if let Some(line) = self.input_broken {
             Some(self.not_reading(line).to_string())
         } else {
