@@ -45,6 +45,9 @@ pub struct Timings {
     pub transcript_lag: Duration,
     /// From Esc until the interrupt counts as done without a record.
     pub interrupt: Duration,
+    /// The same in a turn that has said nothing: its prompt went back into the input box, and no record
+    /// ever comes.
+    pub early_interrupt: Duration,
     /// Without any sign of life during a turn.
     pub inactivity: Duration,
     /// From SIGTERM to SIGKILL.
@@ -88,6 +91,7 @@ impl Default for Timings {
             write: s(5),
             transcript_lag: s(2),
             interrupt: s(3),
+            early_interrupt: s(1),
             inactivity: s(1800),
             terminate: s(3),
             kill: s(1),
@@ -121,6 +125,7 @@ impl Timings {
             write: s(1),
             transcript_lag: s(1),
             interrupt: ms(800),
+            early_interrupt: ms(800),
             inactivity: s(20),
             terminate: ms(400),
             kill: s(1),

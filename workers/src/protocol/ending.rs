@@ -105,7 +105,13 @@ impl Machine {
     /// An ESC goes to the turn that runs, ours or a person's.
     pub(super) fn expect_interrupt(&mut self, now: Instant, person: bool) {
         if let Some(turn) = self.ledger.running() {
-            let until = now + self.timings.interrupt;
+            let said_nothing = !turn.output && turn.compaction.is_none();
+            let until = now
+                + if said_nothing && !person {
+                    self.timings.early_interrupt
+                } else {
+                    self.timings.interrupt
+                };
             self.interrupting.get_or_insert(Interrupting { key: turn.key, until, person });
         }
     }

@@ -209,7 +209,7 @@ fn nothing_is_sent_when_no_turn_runs() {
 fn a_prompt_that_was_stopped_before_any_output_is_withdrawn_and_its_box_emptied() {
     let mut rig = Rig::running("one\ntwo\nthree");
     rig.see(Seen::Interrupt);
-    rig.pass(ms(2999));
+    rig.pass(ms(999));
     assert_eq!(rig.ends(), Vec::<String>::new());
     rig.pass(ms(1));
     assert_eq!(rig.ends(), ["end Withdrawn"]);
