@@ -208,6 +208,12 @@ impl Session {
         let ended = tokio::time::timeout(wait, self.process.child.wait()).await;
         self.process.end_tree(started, timings).await;
         self.process.drain_errors(timings.kill).await;
+        // Whether a prompt was taken is known at the latest now: nobody reads any more.
+        while let Ok(Some((why, outcome))) =
+            tokio::time::timeout(timings.kill, self.process.written.recv()).await
+        {
+            self.turns.written(Instant::now(), why, outcome);
+        }
         let status = match ended {
             Ok(Ok(status)) => status.to_string(),
             _ => "its output ended".to_owned(),

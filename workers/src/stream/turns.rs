@@ -69,6 +69,8 @@ struct Submission {
     since: Instant,
     /// When its line was written; none while another turn runs.
     written: Option<Instant>,
+    /// The CLI had closed its input: it cannot have taken it.
+    refused: bool,
 }
 
 /// A prompt that was written into the running turn.
@@ -177,7 +179,8 @@ impl Turns {
 
     /// Whether a prompt was handed over that has no end yet.
     pub fn may_have_run(&self) -> bool {
-        self.turn.is_some() || self.submission.as_ref().is_some_and(|known| known.written.is_some())
+        let taken = |known: &Submission| known.written.is_some() && !known.refused;
+        self.turn.is_some() || self.submission.as_ref().is_some_and(taken)
     }
 
     /// Takes what the CLI said.

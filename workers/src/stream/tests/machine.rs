@@ -298,6 +298,19 @@ fn a_steered_prompt_that_is_not_read_says_how_much_was_accepted() {
 }
 
 #[test]
+fn a_prompt_that_meets_a_closed_input_cannot_have_run() {
+    for closed in [false, true] {
+        let mut bench = Bench::new();
+        let _taken = bench.submit("hi");
+        assert!(bench.turns.may_have_run());
+        let outcome =
+            if closed { Err(NotTaken { accepted: 0, total: 70, closed }) } else { Ok(()) };
+        bench.turns.written(bench.now, Why::Prompt, outcome);
+        assert_eq!(bench.turns.may_have_run(), !closed);
+    }
+}
+
+#[test]
 fn a_compaction_ends_as_one_and_waits_for_its_turn() {
     let mut bench = Bench::new();
     bench.say(&said::init());

@@ -43,7 +43,8 @@ impl Turns {
             let _ = taken.send(Err(error));
             return;
         }
-        self.submission = Some(Submission { text, taken, since: now, written: None });
+        self.submission =
+            Some(Submission { text, taken, since: now, written: None, refused: false });
         self.go_on(now);
     }
 
@@ -115,6 +116,11 @@ impl Turns {
                 }
             }
             // What is said at its end is a better reason, and comes by itself or by a deadline.
+            Why::Prompt if line.closed => {
+                if let Some(waiting) = self.submission.as_mut() {
+                    waiting.refused = true;
+                }
+            }
             _ if line.closed => {}
             Why::Prompt | Why::Compact | Why::Opening => {
                 let (told, end) = (error(), error());
