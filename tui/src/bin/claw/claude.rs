@@ -12,7 +12,7 @@ use claw_runtime::settings::{TransportChoice, WorkerSettings};
 use claw_runtime::tools::{Requirement, ToolCall, ToolExecutor as _, ToolRegistry, own_name};
 use claw_workers::{
     Host, Judge, Memory, Timings, Transport, WindowSize, WorkerClient, WorkerClientParts,
-    WorkerConfig, guard, private_dir, version,
+    WorkerConfig, environment, guard, private_dir, version,
 };
 
 use crate::{hook, wiring};
@@ -84,7 +84,11 @@ pub fn config(settings: &WorkerSettings, root: &Path) -> WorkerConfig {
         config_dir: wiring::environment("CLAUDE_CONFIG_DIR").map(PathBuf::from),
         home: wiring::environment("HOME").map(PathBuf::from).unwrap_or_default(),
         environment: std::env::vars_os().collect(),
-        pass: settings.environment.clone(),
+        pass: environment::DEFAULT_PASS
+            .iter()
+            .map(|name| (*name).to_owned())
+            .chain(settings.environment.iter().cloned())
+            .collect(),
         model: None,
         system_prompt: settings.system_prompt.clone(),
         allowed_tools: Vec::new(),
