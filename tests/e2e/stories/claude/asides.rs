@@ -1,7 +1,7 @@
 //! What the CLI does besides answering: turns of its own, limits, notices.
 
 use claw_tests::claude_backend::ClaudeBackend;
-use claw_tests::mock_api::{MessagesStream, Reply};
+use claw_tests::mock_api::{Gate, MessagesStream, Reply};
 use claw_tests::story::prompts;
 
 #[test]
@@ -28,6 +28,38 @@ fn a_turn_that_nobody_asked_for_is_shown_as_such_and_is_no_answer() {
     claw.wait_ready();
     let saved: String = claw.session_files().into_iter().map(|(_, text)| text).collect();
     assert!(saved.contains("By itself."), "{saved}");
+}
+
+#[test]
+fn a_prompt_during_a_turn_that_nobody_asked_for_has_its_own_answer() {
+    let claude = ClaudeBackend::new().quirks("unasked-between");
+    let gate = Gate::new();
+    let wait = gate.clone();
+    claude.api.answer(move |request| {
+        Some(claw_tests::claude::housekeeping(request).unwrap_or_else(|| {
+            let said = request.last_user_text();
+            if said.contains("task-notification") {
+                let talk = MessagesStream::new().open_text(&["By the way."]).wait(&wait);
+                talk.block_stop(0).stop("end_turn", 5).reply()
+            } else {
+                MessagesStream::say(&format!("Answer to {said}."))
+            }
+        }))
+    });
+    let mut claw = claude.start();
+    claw.say("one");
+    claw.wait_for("Answer to one.");
+    claw.wait_for("By the way.");
+    claw.say("two");
+    gate.open();
+    claw.wait_for("Answer to two.");
+    claw.wait_ready();
+    let text = claw.text();
+    let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("no {words} in\n{text}"));
+    assert!(at("goes on by itself") < at("By the way."), "{text}");
+    assert!(at("By the way.") < at("Answer to two."), "{text}");
+    assert_eq!(text.matches("By the way.").count(), 1, "{text}");
+    assert_eq!(claude.asked("two"), 1);
 }
 
 #[test]

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use claw_tests::claude_backend::ClaudeBackend;
-use claw_tests::harness::{Running, fake_claude_binary};
+use claw_tests::claude_backend::{ClaudeBackend, at_once};
+use claw_tests::harness::Running;
 use claw_tests::mock_api::{Gate, MessagesStream};
 use claw_tests::story::CTRL_C;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal};
 use serde_json::json;
 
 /// What is allowed beyond our own end; more is asked of a machine that does nothing else.
@@ -33,13 +33,13 @@ fn reach(claude: &ClaudeBackend, state: State) -> (Running, Gate) {
             claw.wait_for("Half");
         }
         State::InATool => {
-            let script = "(setsid sleep 349 &); echo > running; exec sleep 349";
+            let script = "(setsid sleep 349 &); exec sleep 349";
             let input = json!({"command": script}).to_string();
             let call = MessagesStream::new().tool_use("toolu_1", "Bash", &input);
             claude.api.push(call.stop("tool_use", 3).reply());
             claw.say("sleep");
             claw.allow_once();
-            claw.wait_until("the command runs", |_| claw.workspace().join("running").exists());
+            claude.wait_for_commands("sleep 349", 2);
         }
     }
     assert!(!claude.worker_processes().is_empty());
@@ -59,15 +59,19 @@ fn nothing_is_left(claude: &ClaudeBackend, what: &str) {
     }
 }
 
-#[track_caller]
-fn check(end: impl Fn(&mut Running), backend: impl Fn() -> ClaudeBackend, name: &str) {
-    for state in [State::Idle, State::Streaming, State::InATool] {
+fn check(
+    end: impl Fn(&mut Running) + Sync,
+    backend: impl Fn() -> ClaudeBackend + Sync,
+    name: &str,
+) {
+    // Beside each other: all of them wait most of the time.
+    at_once([State::Idle, State::Streaming, State::InATool], |state| {
         let claude = backend();
         let (mut claw, _gate) = reach(&claude, state);
         end(&mut claw);
         claw.wait_back();
         nothing_is_left(&claude, &format!("{name}, {state:?}"));
-    }
+    });
 }
 
 #[test]
@@ -121,16 +125,19 @@ fn one_on_stream_json_is_ended_after_our_sudden_end() {
 }
 
 #[test]
+fn a_terminal_that_goes_away_ends_it() {
+    let claude = ClaudeBackend::new();
+    let (mut claw, _gate) = reach(&claude, State::InATool);
+    assert!(claw.hang_up(LONG), "it goes on without a terminal");
+    nothing_is_left(&claude, "a terminal that is gone");
+}
+
+#[test]
 fn a_worker_that_is_killed_leaves_no_command_and_its_session_goes_on() {
     let claude = ClaudeBackend::new();
     let (mut claw, _gate) = reach(&claude, State::InATool);
-    let is_cli = |pid: &i32| {
-        let program = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
-        program == fake_claude_binary().canonicalize().unwrap()
-    };
-    let cli = claude.worker_processes().into_iter().find(is_cli).expect("the worker runs");
-    kill_process(Pid::from_raw(cli).unwrap(), Signal::KILL).unwrap();
-    claw.wait_for("look before you send the prompt again");
+    claude.kill_cli();
+    claw.wait_for("What it had begun may have been done");
     claw.wait_ready();
     nothing_is_left(&claude, "a killed worker");
     let before = ClaudeBackend::transcripts(claw.home());
@@ -138,6 +145,9 @@ fn a_worker_that_is_killed_leaves_no_command_and_its_session_goes_on() {
     let after = ClaudeBackend::transcripts(claw.home());
     let ids = |all: &[(String, String)]| all.iter().map(|(id, _)| id.clone()).collect::<Vec<_>>();
     assert_eq!(ids(&before), ids(&after), "it goes on in the same Claude session");
+    let starts = claude.starts();
+    let resume = format!("--resume {}", claude.first_session());
+    assert!(starts.len() == 2 && starts[1].contains(&resume), "{starts:?}");
     // The prompt whose command may have run was not sent again.
     let asked = claude.questions();
     assert_eq!(asked.len(), 2);

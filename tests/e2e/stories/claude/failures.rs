@@ -1,6 +1,6 @@
 //! What goes wrong is told with its reason and the way on, and a prompt never runs twice.
 
-use claw_tests::claude_backend::ClaudeBackend;
+use claw_tests::claude_backend::{ClaudeBackend, at_once};
 use claw_tests::mock_api::{MessagesStream, Reply};
 use claw_tests::story::ENTER;
 
@@ -10,14 +10,14 @@ fn a_death_in_the_middle_of_an_answer_is_a_failed_turn_and_the_session_goes_on()
     let mut claw = claude.start();
     claude.api.push(MessagesStream::new().text(&["Half"]).stop("end_turn", 1).reply());
     claw.say("begin");
-    claw.wait_for("look before you send the prompt again");
+    claw.wait_for("What it had begun may have been done");
     claw.wait_ready();
     assert_eq!(claude.questions().len(), 1);
     // It dies again, but of its own prompt: nothing was sent a second time by itself.
     claude.api.push(MessagesStream::new().text(&["Again"]).stop("end_turn", 1).reply());
     claw.say("once more");
     claw.wait_until("the second failure", |seen| {
-        seen.screen.text().matches("look before you send").count() == 2
+        seen.screen.text().matches("What it had begun").count() == 2
     });
     claw.wait_ready();
     assert_eq!(claude.questions().len(), 2);
@@ -58,7 +58,7 @@ fn a_login_that_is_missing_is_told_at_once() {
 
 #[test]
 fn a_failure_of_the_api_ends_the_turn_with_its_reason() {
-    for transport in ["pty", "stream"] {
+    at_once(["pty", "stream"], |transport| {
         let claude = ClaudeBackend::new().setting("transport", transport);
         let mut claw = claude.start();
         let words = "Your credit balance is too low to access the Anthropic API.";
@@ -67,7 +67,7 @@ fn a_failure_of_the_api_ends_the_turn_with_its_reason() {
         claw.wait_for("Credit balance is too low");
         claw.wait_ready();
         claude.talk(&mut claw, "again", "Better.");
-    }
+    });
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! Our session and the Claude session that belongs to it.
 
-use claw_tests::claude_backend::ClaudeBackend;
+use claw_tests::claude_backend::{ClaudeBackend, at_once, eventually};
 use claw_tests::mock_api::MessagesStream;
 use claw_tests::story::{ENTER, prompts};
 
 #[test]
 fn resuming_goes_on_in_the_same_claude_session() {
-    for transport in ["pty", "stream"] {
+    at_once(["pty", "stream"], |transport| {
         let claude = ClaudeBackend::new().setting("transport", transport);
         let mut claw = claude.start();
         claude.talk(&mut claw, "one", "First.");
@@ -27,7 +27,7 @@ fn resuming_goes_on_in_the_same_claude_session() {
         let said = prompts(questions.last().unwrap()).concat();
         assert!(said.contains("one") && said.contains("two"), "{transport}: {said}");
         assert!(!said.contains("earlier_conversation"), "{transport}: {said}");
-    }
+    });
 }
 
 #[test]
@@ -50,8 +50,28 @@ fn a_fork_is_the_clis_own_fork_and_the_parent_stays_as_it_was() {
 }
 
 #[test]
+fn a_fork_in_the_older_version_on_stream_json_is_its_own_fork_too() {
+    let claude = ClaudeBackend::new().version("197").setting("transport", "stream");
+    let mut claw = claude.start();
+    claude.talk(&mut claw, "one", "First.");
+    claw.send(format!("/session fork other {ENTER}"));
+    claw.wait_for("other");
+    claw.wait_ready();
+    claude.talk(&mut claw, "two", "Second.");
+    let fork = &claude.starts()[1];
+    assert!(fork.contains(&format!("--resume {}", claude.first_session())), "{fork}");
+    assert!(fork.contains("--fork-session"), "{fork}");
+    assert_eq!(prompts(claude.questions().last().unwrap()), ["one", "two"]);
+}
+
+#[test]
 fn compaction_is_the_clis_own() {
-    let claude = ClaudeBackend::new();
+    at_once(["pty", "stream"], |transport| {
+        check_compaction(&ClaudeBackend::new().setting("transport", transport));
+    });
+}
+
+fn check_compaction(claude: &ClaudeBackend) {
     let mut claw = claude.start();
     for (prompt, answer) in [("one", "First."), ("two", "Second."), ("three", "Third.")] {
         claude.talk(&mut claw, prompt, answer);
@@ -60,7 +80,10 @@ fn compaction_is_the_clis_own() {
     claw.send(format!("/compact {ENTER}"));
     claw.wait_for("ompacted");
     claw.wait_ready();
-    assert!(ClaudeBackend::transcripts(claw.home())[0].1.contains("compact_boundary"));
+    let transcripts = || ClaudeBackend::transcripts(claw.home());
+    eventually("the boundary in the transcript", || {
+        transcripts().iter().any(|(_, text)| text.contains("compact_boundary"))
+    });
     claude.talk(&mut claw, "four", "Fourth.");
     let questions = claude.questions();
     let said = prompts(questions.last().unwrap()).concat();

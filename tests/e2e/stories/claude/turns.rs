@@ -1,7 +1,7 @@
 //! Turns: what the CLI says and runs is shown as our own, asked about in our dialog, and stopped by
 //! our keys.
 
-use claw_tests::claude_backend::ClaudeBackend;
+use claw_tests::claude_backend::{ClaudeBackend, at_once};
 use claw_tests::harness::Running;
 use claw_tests::mock_api::{Gate, MessagesStream};
 use claw_tests::story::{CTRL_O, ENTER, ESC, TAB, prompts};
@@ -29,7 +29,7 @@ fn saved(claw: &Running) -> String {
 
 #[test]
 fn thinking_text_and_a_tool_that_is_allowed_are_shown_and_saved() {
-    for (way, claude) in ways() {
+    at_once(ways(), |(way, claude)| {
         let mut claw = claude.start();
         let input = json!({"command": "touch made.txt && echo it is made"}).to_string();
         claude.api.push(
@@ -58,12 +58,12 @@ fn thinking_text_and_a_tool_that_is_allowed_are_shown_and_saved() {
             assert!(saved.contains(part), "{way}: {part} is not in {saved}");
         }
         assert_eq!(claude.questions().len(), 2, "{way}");
-    }
+    });
 }
 
 #[test]
 fn a_tool_that_is_denied_does_not_run_and_the_turn_goes_on() {
-    for (way, claude) in ways() {
+    at_once(ways(), |(way, claude)| {
         let mut claw = claude.start();
         claude.api.push(command("toolu_1", "touch made.txt").stop("tool_use", 3).reply());
         claude.api.push(MessagesStream::say("Then not."));
@@ -73,12 +73,12 @@ fn a_tool_that_is_denied_does_not_run_and_the_turn_goes_on() {
         claw.wait_ready();
         assert!(!claw.workspace().join("made.txt").exists(), "{way}");
         claude.talk(&mut claw, "go on", "I do.");
-    }
+    });
 }
 
 #[test]
 fn esc_stops_text_that_streams_and_the_next_prompt_is_answered() {
-    for (way, claude) in ways() {
+    at_once(ways(), |(way, claude)| {
         let mut claw = claude.start();
         let gate = Gate::new();
         claude.api.push(MessagesStream::new().open_text(&["Half of it"]).wait(&gate).reply());
@@ -94,23 +94,23 @@ fn esc_stops_text_that_streams_and_the_next_prompt_is_answered() {
         assert!(if is_live { shown == 1 } else { shown <= 1 }, "{way}: {}", claw.text());
         claude.talk(&mut claw, "and now", "The whole.");
         assert_eq!(claude.questions().len(), 2);
-    }
+    });
 }
 
 #[test]
 fn esc_stops_a_running_command_with_all_that_it_started() {
-    for (way, claude) in ways() {
+    at_once(ways(), |(way, claude)| {
         let mut claw = claude.start();
-        let script = "echo > running; (setsid sleep 347 &); sleep 347";
+        let script = "(setsid sleep 347 &); exec sleep 347";
         claude.api.push(command("toolu_1", script).stop("tool_use", 3).reply());
         claw.say("sleep");
         claw.allow_once();
-        claw.wait_until("the command runs", |_| claw.workspace().join("running").exists());
+        claude.wait_for_commands("sleep 347", 2);
         claw.send(ESC);
         claw.wait_ready();
         claude.talk(&mut claw, "and now", "Awake.");
         assert!(saved(&claw).contains("toolu_1"), "{way}");
-    }
+    });
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn esc_sends_nothing_to_a_worker_that_does_nothing() {
 #[test]
 fn a_prompt_during_a_turn_goes_into_it_and_one_for_later_waits() {
     // Without a terminal nothing tells that it was taken before it was, so there is nothing to wait for.
-    for (way, claude) in ways().into_iter().take(3) {
+    at_once(ways().into_iter().take(3), |(way, claude)| {
         let mut claw = claude.start();
         let gate = Gate::new();
         let first = MessagesStream::new().wait(&gate);
@@ -161,7 +161,7 @@ fn a_prompt_during_a_turn_goes_into_it_and_one_for_later_waits() {
         };
         assert_eq!((told(1, "this too"), told(2, "this too")), (1, 1), "{way}");
         assert_eq!((told(1, "afterwards"), told(2, "afterwards")), (0, 1), "{way}");
-    }
+    });
 }
 
 #[test]
