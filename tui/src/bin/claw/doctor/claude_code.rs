@@ -4,7 +4,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use claw_workers::environment::DEFAULT_PASS;
 use claw_workers::trust::ClaudeFile;
 use claw_workers::{WorkerConfig, WorkerError, transcript, version};
 use serde_json::Value;
@@ -110,9 +109,7 @@ fn login(config: &WorkerConfig, missing: State) -> Check {
         return Check::new(ID, State::Note, text);
     }
     let reaches = |name: &&str| {
-        let passes = !name.starts_with("CLAUDE")
-            || DEFAULT_PASS.contains(name)
-            || config.pass.iter().any(|passed| passed == name);
+        let passes = !name.starts_with("CLAUDE") || config.pass.iter().any(|passed| passed == name);
         passes && wiring::environment(name).is_some()
     };
     if let Some(name) = LOGINS.iter().find(|name| reaches(name)) {
