@@ -80,11 +80,12 @@ impl PtyChild {
     }
 
     pub fn resize(&self, size: WindowSize) {
+        // The screen first: what is drawn for the new size must not be read on one of the old.
+        self.screen.resize(size);
         if let Some(living) = &self.living {
             // Fails only where the terminal is gone, and with it whoever could look at it.
             let _ = pty::resize(&living.master, size);
         }
-        self.screen.resize(size);
     }
 
     /// Waits for the end of the process, and until what it wrote is on the screen. It is not reaped
