@@ -19,7 +19,7 @@ use crate::private_dir;
 use crate::process::Marker;
 use crate::screens::Screens;
 use crate::tap::Tap;
-use crate::transcript;
+use crate::transcript::{self, MigrateError, Migrated};
 use crate::trust::ClaudeFile;
 use crate::worker::OpenAs;
 
@@ -142,14 +142,35 @@ impl Host {
         Ok(true)
     }
 
+    /// Copies the session that is to be opened from the folder of another account to the configured
+    /// one.
+    pub(crate) async fn bring_along(
+        config: &WorkerConfig,
+        open: &OpenAs,
+        account: Option<PathBuf>,
+    ) -> Result<Migrated, MigrateError> {
+        let Some(id) = existing(open) else { return Ok(Migrated::Nothing) };
+        let from = WorkerConfig { config_dir: account, ..config.clone() };
+        let (from, to) = (transcript_of(&from, id), transcript_of(config, id));
+        // An error means that the runtime ends, and whoever waits for this with it.
+        spawn_blocking(move || transcript::migrate(&from, &to))
+            .await
+            .unwrap_or(Ok(Migrated::Nothing))
+    }
+
     /// Whether the session that is to be opened is still there.
     pub(crate) fn has_transcript(config: &WorkerConfig, open: &OpenAs) -> bool {
-        let id = match open {
-            OpenAs::New(_) => return true,
-            OpenAs::Resume(id) | OpenAs::Fork { from: id, .. } => id,
-        };
+        let Some(id) = existing(open) else { return true };
         // Behind a prefix it lies on another machine.
         !config.prefix.is_empty() || transcript_of(config, id).exists()
+    }
+}
+
+/// The session that has to be there before it is opened like this.
+fn existing(open: &OpenAs) -> Option<&str> {
+    match open {
+        OpenAs::New(_) => None,
+        OpenAs::Resume(id) | OpenAs::Fork { from: id, .. } => Some(id),
     }
 }
 

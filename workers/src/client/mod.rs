@@ -6,6 +6,7 @@
 mod failure;
 mod gate;
 mod history;
+mod kept;
 mod live;
 mod memory;
 mod steering;
@@ -30,6 +31,7 @@ use crate::worker::OpenAs;
 
 use failure::LOGIN;
 use gate::Gate;
+use kept::{Account, is_kept};
 use live::{Happened, Live};
 use memory::{Remembered, fingerprint};
 use steering::SteeringLine;
@@ -203,6 +205,7 @@ impl WorkerClient {
             let parent = self.remembered(parent, &request.messages)?;
             (parent.seen <= before_prompt).then_some(parent)
         });
+        let parent_dir = parent.as_ref().map(|parent| parent.config_dir.clone());
         let (open, known) = match (&remembered, parent) {
             (Some(known), _) => {
                 (OpenAs::Resume(known.claude_session_id.clone()), known.seen.min(before_prompt))
@@ -213,7 +216,9 @@ impl WorkerClient {
             }
             (None, None) => (OpenAs::New(uuid::Uuid::new_v4().to_string()), 0),
         };
-        self.start(request, open, known, cx).await
+        // Which of the two it is, the order above says.
+        let kept_in = remembered.map(|known| known.config_dir).or(parent_dir);
+        self.start(request, open, known, kept_in, cx).await
     }
 
     /// How many messages the worker that is open knows of this conversation; none when it is not the
@@ -230,8 +235,9 @@ impl WorkerClient {
     async fn start(
         &mut self,
         request: &ApiRequest,
-        mut open: OpenAs,
-        mut known: usize,
+        open: OpenAs,
+        known: usize,
+        kept_in: Option<Account>,
         cx: &TurnContext,
     ) -> Result<Option<usize>, Failure> {
         let mut config = self.config.clone();
@@ -246,15 +252,11 @@ impl WorkerClient {
             return Err(Failure::Before(WorkerError::NotTrusted(config.cwd)));
         }
         config.trusted = true;
-        if !matches!(open, OpenAs::New(_)) && !Host::has_transcript(&config, &open) {
-            // Its transcript was deleted or belongs to another account: begin again with what we
-            // have ourselves.
-            cx.sink.emit(TuiEvent::warning(
-                "The Claude session of this conversation is gone; a new one is given its history.",
-            ));
-            open = OpenAs::New(uuid::Uuid::new_v4().to_string());
-            known = 0;
-        }
+        let (open, known) = if is_kept(&config, &open, kept_in, cx).await {
+            (open, known)
+        } else {
+            (OpenAs::New(uuid::Uuid::new_v4().to_string()), 0)
+        };
         let mut attempt = 1;
         loop {
             let mut live = Live::start(&self.host, config.clone(), &request.session_id, &open);
@@ -295,9 +297,10 @@ impl WorkerClient {
         messages: &[Arc<ConversationMessage>],
     ) -> Option<Remembered> {
         self.memory.load(session_id).filter(|known| {
-            known.cwd == self.config.cwd
-                && known.config_dir == self.config.config_dir
-                && known.still_fits(messages)
+            // Behind a prefix the files of another account are out of reach.
+            let in_reach =
+                known.config_dir == self.config.config_dir || self.config.prefix.is_empty();
+            known.cwd == self.config.cwd && in_reach && known.still_fits(messages)
         })
     }
 

@@ -1,8 +1,11 @@
 //! Our session and the Claude session that belongs to it.
 
+use std::path::PathBuf;
+
 use claw_tests::claude_backend::{ClaudeBackend, at_once, eventually};
+use claw_tests::harness::{Harness, Running};
 use claw_tests::mock_api::MessagesStream;
-use claw_tests::story::{ENTER, prompts};
+use claw_tests::story::{ENTER, files_below, prompts};
 
 #[test]
 fn resuming_goes_on_in_the_same_claude_session() {
@@ -107,6 +110,63 @@ fn a_claude_session_that_is_gone_is_begun_again_with_the_history() {
     let said = prompts(questions.last().unwrap()).concat();
     assert!(said.contains("The person: one") && said.contains("The assistant: First."), "{said}");
     assert!(said.ends_with("two"), "{said}");
+}
+
+/// Leaves, and stands ready to start again; with the folder of another account in the same home.
+fn leave_to_another_account(claw: &mut Running) -> (Harness, PathBuf) {
+    let again = claw.again();
+    claw.say("/exit");
+    claw.wait_back();
+    let account = again.home().join("other");
+    std::fs::create_dir(&account).unwrap();
+    std::fs::copy(again.home().join(".claude.json"), account.join(".claude.json")).unwrap();
+    (again.env("CLAUDE_CONFIG_DIR", account.to_string_lossy()).arg("--resume"), account)
+}
+
+#[test]
+fn a_claude_session_comes_along_to_another_account_and_back() {
+    let claude = ClaudeBackend::new();
+    let mut claw = claude.start();
+    claude.talk(&mut claw, "one", "First.");
+    let (again, _account) = leave_to_another_account(&mut claw);
+    let first = ClaudeBackend::transcripts(again.home());
+    let mut claw = again.start();
+    claw.wait_ready();
+    claude.talk(&mut claw, "two", "Second.");
+    assert_eq!(prompts(claude.questions().last().unwrap()), ["one", "two"]);
+    assert_eq!(ClaudeBackend::transcripts(claw.home()), first, "it stays where it was");
+    let again = claw.again();
+    claw.say("/exit");
+    claw.wait_back();
+
+    let mut claw = again.env("CLAUDE_CONFIG_DIR", "").arg("--resume").start();
+    claw.wait_ready();
+    claude.talk(&mut claw, "three", "Third.");
+    assert_eq!(prompts(claude.questions().last().unwrap()), ["one", "two", "three"]);
+    let resume = format!("--resume {}", claude.first_session());
+    assert!(claude.starts()[1..].iter().all(|start| start.contains(&resume)));
+    assert!(!claw.text().contains("given its history"), "{}", claw.text());
+}
+
+#[test]
+fn a_claude_session_that_another_account_has_otherwise_stays_there_as_it_is() {
+    let claude = ClaudeBackend::new();
+    let mut claw = claude.start();
+    claude.talk(&mut claw, "one", "First.");
+    let (again, account) = leave_to_another_account(&mut claw);
+    let files = files_below(&again.home().join(".claude/projects"));
+    let (transcript, _) = files.first().expect("a transcript");
+    let below = transcript.strip_prefix(again.home().join(".claude")).unwrap();
+    let there = account.join(below);
+    std::fs::create_dir_all(there.parent().unwrap()).unwrap();
+    std::fs::write(&there, "{}\n").unwrap();
+    let mut claw = again.start();
+    claw.wait_ready();
+    claude.talk(&mut claw, "two", "Second.");
+    claw.wait_for("cannot be brought along");
+    assert_eq!(std::fs::read_to_string(there).unwrap(), "{}\n");
+    let said = prompts(claude.questions().last().unwrap()).concat();
+    assert!(said.contains("The person: one") && said.ends_with("two"), "{said}");
 }
 
 #[test]
