@@ -63,6 +63,24 @@ fn a_prompt_during_a_turn_that_nobody_asked_for_has_its_own_answer() {
 }
 
 #[test]
+fn an_account_that_is_close_to_its_limit_says_so_once_and_the_turn_goes_on() {
+    let claude = ClaudeBackend::new().with_account();
+    let mut claw = claude.start();
+    for words in ["First.", "Second."] {
+        let answer = MessagesStream::say(words)
+            .header("anthropic-ratelimit-unified-status", "allowed_warning")
+            .header("anthropic-ratelimit-unified-reset", "1893456000")
+            .header("anthropic-ratelimit-unified-representative-claim", "five_hour");
+        claude.api.push(answer);
+        claw.say("go on");
+        claw.wait_for(words);
+        claw.wait_ready();
+    }
+    let text = claw.text();
+    assert_eq!(text.matches("The account is close to its 5-hour limit; it").count(), 1, "{text}");
+}
+
+#[test]
 fn the_limit_of_an_account_says_when_it_ends_and_is_not_waited_for_by_the_cli() {
     let claude = ClaudeBackend::new().with_account().quirks("limit-continue");
     let mut claw = claude.start();
