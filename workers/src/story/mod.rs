@@ -163,7 +163,7 @@ impl Story {
                 if !self.ledger.block(&message, block, &content, model, usage, aborted) {
                     return;
                 }
-                let reason = if aborted {
+                let reason = if aborted || cut_off.is_some() {
                     Some(StopReason::Cancelled)
                 } else {
                     stop_reason.map(telling::stop_reason_of)

@@ -334,11 +334,17 @@ impl Telling {
         }
         self.close_others(at, index, sink);
         let number = self.spoken.len();
+        let is_cut = stop_reason == Some(StopReason::Cancelled);
         let spoken = &mut self.spoken[at];
         spoken.records += 1;
         spoken.stop_reason = stop_reason.or(spoken.stop_reason.take());
         let Some(block) = spoken.blocks.get_mut(&index) else { return };
         match content {
+            // What streams is ahead of the CLI, which keeps of it what it had heard at an interrupt.
+            ContentBlock::Text { text } if is_cut && block.told().starts_with(text.as_str()) => {
+                block.close(false, sink);
+                block.recorded = true;
+            }
             ContentBlock::Text { text } => block.text_record(text, sink),
             ContentBlock::Thinking { thinking, .. } => block.text_record(thinking, sink),
             ContentBlock::RedactedThinking { .. } => block.hidden_record(sink),
@@ -364,7 +370,9 @@ impl Telling {
         let (index, block) = last.blocks.last_key_value()?;
         let open = !last.ended && !last.nameless && last.standing == Standing::Open;
         let streams = block.kind == Kind::Text && !block.recorded && !block.told().is_empty();
-        (open && streams && text.starts_with(block.told())).then(|| (last.id.clone(), *index))
+        let told = block.told();
+        let same = text.starts_with(told) || (!text.is_empty() && told.starts_with(text.as_str()));
+        (open && streams && same).then(|| (last.id.clone(), *index))
     }
 
     /// Only one block is told at a time.

@@ -345,6 +345,21 @@ fn what_an_interrupt_left_is_told_once_whatever_message_it_is_kept_as() {
 }
 
 #[test]
+fn what_streamed_ahead_of_an_interrupt_is_no_contradiction() {
+    for made_up in [false, true] {
+        let mut kept = text(if made_up { "made up" } else { "a" }, "Only ");
+        if let Fact::Block { model, aborted, .. } = &mut kept {
+            *aborted = !made_up;
+            *model = model.take().filter(|_| !made_up);
+        }
+        let (book, messages) = told([delta("a", "Only stre"), kept], &Ending::Interrupted);
+        assert_eq!(book.lines(), ["text Only stre", "stop Cancelled"], "{made_up}");
+        // The session has what the CLI goes on from.
+        assert_eq!(answer(&messages), "Only ", "{made_up}");
+    }
+}
+
+#[test]
 fn a_call_that_never_became_whole_is_said_to_be_incomplete() {
     let began = Fact::ToolUseBegan {
         message: "a".to_owned(),
