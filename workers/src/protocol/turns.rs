@@ -305,7 +305,11 @@ impl Ledger {
                 Reading::Turn(self.begin_read(Some(id), Owner::Unasked, String::new()))
             }
             At::Nowhere if starts => match self.turns.front().map(|turn| turn.key) {
-                Some(key) => Reading::Turn(key),
+                // An older CLI may write the prompt behind its answer.
+                Some(key) => {
+                    self.at = At::Turn(key);
+                    Reading::Turn(key)
+                }
                 None => Reading::Turn(self.begin_read(None, Owner::Unasked, String::new())),
             },
             At::Before(_) | At::Nowhere => Reading::None,

@@ -48,6 +48,28 @@ fn turns_that_nobody_asked_for_are_told_as_such_before_between_and_behind_ours()
 }
 
 #[test]
+fn a_prompt_that_is_written_behind_its_answer_begins_no_second_turn() {
+    for after_stop in [false, true] {
+        let mut rig = Rig::ready();
+        rig.submit("go");
+        rig.hook(submitted("p1", "go"));
+        rig.record(says("answer"));
+        if after_stop {
+            rig.hook(stop("p1", "answer"));
+        }
+        rig.record(typed("p1", "go"));
+        if !after_stop {
+            rig.hook(stop("p1", "answer"));
+        }
+        rig.record(duration());
+        rig.pass(ms(10_000));
+        assert_eq!(rig.ends(), ["end completed answer"], "{after_stop}");
+        let told = rig.told();
+        assert!(!told.iter().any(|told| told.contains("unasked")), "{told:?}");
+    }
+}
+
+#[test]
 fn the_next_turn_waits_until_the_records_of_ours_are_told() {
     let mut rig = Rig::running("go");
     rig.hook(stop("p1", "answer"));
