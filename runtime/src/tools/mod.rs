@@ -5,6 +5,7 @@
 
 mod bash;
 mod edit_file;
+mod elsewhere;
 mod glob_search;
 mod grep_search;
 mod input;

@@ -57,6 +57,11 @@ pub(super) fn why_named(root: &Path, word: &str) -> Option<String> {
     Some(format!("this command names a protected file, {word}: {why}"))
 }
 
+/// Why changing a file beyond the workspace is asked in every mode.
+pub(super) fn why_beyond(path: &Path) -> Option<String> {
+    reason(path).map(|why| format!("{} is protected: {why}", path.display()))
+}
+
 fn reason(path: &Path) -> Option<&'static str> {
     let names: Vec<String> = path
         .components()

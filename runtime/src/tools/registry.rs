@@ -23,7 +23,9 @@ use super::scope::Scope;
 use super::todo_write::TodoWrite;
 use super::workspace::Workspace;
 use super::write_file::WriteFile;
-use super::{Grant, Requirement, ToolCall, ToolExecutor, ToolFacts, ToolOutcome, ToolSpec};
+use super::{
+    Grant, Requirement, ToolCall, ToolExecutor, ToolFacts, ToolOutcome, ToolSpec, elsewhere,
+};
 use crate::context::TurnContext;
 use crate::event::TuiEvent;
 use crate::permissions::PermissionLevel;
@@ -66,6 +68,15 @@ pub struct ToolRegistry {
 }
 
 impl ToolRegistry {
+    /// What a call needs that another program runs under the name of one of our tools. That program
+    /// is not held back by the bounds of the workspace, as our own tools are.
+    pub fn requirement_elsewhere(&self, call: &ToolCall) -> Requirement {
+        let mut requirement =
+            elsewhere::requirement(&self.scope.workspace, call, self.requirement(call));
+        self.scope.redactor.redact_in_place(&mut requirement.grant.words);
+        requirement
+    }
+
     /// All built-in tools, bound to this folder. What they return and stream passes the redactor.
     pub fn new(workspace: &Path, redactor: Redactor) -> Result<Self, RegistryError> {
         let bound = Workspace::new(workspace).map_err(|source| RegistryError::Workspace {

@@ -89,6 +89,9 @@ fn spec<T: Tool>() -> ToolSpec {
     }
 }
 
+/// In the grant of a call that our tool cannot read.
+pub(super) const UNREADABLE: &str = ":unreadable:";
+
 fn requirement<T: Tool>(scope: &Scope, text: &str) -> Requirement {
     match input::parse::<T::Input>(T::NAME, text) {
         Ok(input) => Requirement {
@@ -101,7 +104,7 @@ fn requirement<T: Tool>(scope: &Scope, text: &str) -> Requirement {
             level: T::LEVEL,
             always_ask: None,
             grant: Grant {
-                key: format!("{}:unreadable:{text}", T::NAME),
+                key: format!("{}{UNREADABLE}{text}", T::NAME),
                 words: format!("this unreadable call of {}", T::NAME),
             },
         },

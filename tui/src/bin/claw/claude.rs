@@ -114,7 +114,7 @@ struct OwnRules(ToolRegistry);
 
 impl Judge for OwnRules {
     fn requirement(&self, call: &ToolCall) -> Requirement {
-        self.0.requirement(&ours(call))
+        self.0.requirement_elsewhere(&ours(call))
     }
 
     fn preview(&self, call: &ToolCall) -> Option<String> {
