@@ -178,6 +178,11 @@ impl StatusLine {
         self.set_activity(now, Activity::Idle);
     }
 
+    /// Something runs that nobody here began.
+    pub fn goes_on_by_itself(&self) -> bool {
+        self.since.is_none() && self.activity.is_work()
+    }
+
     pub fn retrying(&mut self, now: Instant, attempt: u32, max: u32, wait: Duration, reason: &str) {
         if self.activity == Activity::Stopping {
             return;
@@ -260,9 +265,8 @@ impl StatusLine {
             let text = format!("no data for {} s · esc stops", silent_for.as_secs());
             return (text, theme.warning);
         }
-        if self.since.is_none() && self.activity.is_work() {
-            // Nobody here began it, and Esc would find nothing to stop.
-            return ("the backend goes on by itself".to_owned(), theme.running);
+        if self.goes_on_by_itself() {
+            return ("the backend goes on by itself · esc stops".to_owned(), theme.running);
         }
         let text = match &self.activity {
             Activity::Starting => "starting".to_owned(),

@@ -30,7 +30,7 @@ pub enum WorkerError {
     Auth { message: String },
     /// It stands at a dialog that is not ours to answer. `screen` is its text.
     #[error(
-        "Claude Code waits at a dialog: {title}. Start `claude` in this folder once and answer it there"
+        "Claude Code waits at a dialog: {title}. Answer it with /worker, or start `claude` in this folder once and answer it there"
     )]
     Dialog { title: String, screen: String },
     /// Not ready in time. `screen` is the last that was seen of it.

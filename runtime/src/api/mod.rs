@@ -66,6 +66,9 @@ pub trait ApiClient: Send {
         Box::pin(std::future::pending())
     }
 
+    /// Stops such a turn, if one runs; its end comes as ever.
+    fn stop_unasked(&mut self) {}
+
     /// Ends what the backend keeps running, in bounded time. Called before it is dropped.
     fn close(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
@@ -123,6 +126,10 @@ impl ApiClient for Box<dyn ApiClient> {
 
     fn unasked<'a>(&'a mut self, cx: &'a TurnContext) -> BoxFuture<'a, AssistantTurn> {
         (**self).unasked(cx)
+    }
+
+    fn stop_unasked(&mut self) {
+        (**self).stop_unasked();
     }
 
     fn close(&mut self) -> BoxFuture<'_, ()> {

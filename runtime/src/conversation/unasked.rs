@@ -8,6 +8,11 @@ use crate::session::PartialReason;
 use crate::tools::ToolExecutor;
 
 impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
+    /// Stops such a turn, if one runs; [`take_unasked`](Self::take_unasked) returns its end.
+    pub fn stop_unasked(&mut self) {
+        self.client.stop_unasked();
+    }
+
     /// Waits for such a turn and takes it into the session; never returns for most backends. May be
     /// dropped at any moment: what the backend has not returned yet comes with the next turn.
     pub async fn take_unasked(&mut self, cx: &TurnContext) -> TurnSummary {

@@ -51,6 +51,8 @@ pub enum Command {
     Compact {
         cancel: CancellationToken,
     },
+    /// Stops a turn that nobody here asked for, if one runs.
+    StopUnasked,
     /// A fresh session; the old one stays on disk.
     Clear,
     ListSessions,
@@ -254,6 +256,7 @@ impl Driver {
                 let (title, markdown) = report::report(topic, &self.parts, &self.status());
                 self.emit(TuiEvent::Reply { title, markdown });
             }
+            Command::StopUnasked => self.parts.conversation.stop_unasked(),
             Command::Shutdown => {}
         }
     }

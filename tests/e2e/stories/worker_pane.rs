@@ -43,6 +43,24 @@ fn a_prompt_typed_into_its_screen_is_answered_there_and_here() {
 }
 
 #[test]
+fn what_was_begun_there_is_stopped_from_here() {
+    let claude = ClaudeBackend::new();
+    let mut claw = after_a_turn(&claude);
+    let gate = Gate::new();
+    claude.api.push(MessagesStream::new().open_text(&["Half of it"]).wait(&gate).reply());
+    claw.command("/worker", "what you type goes there");
+    claw.send(format!("typed over there{ENTER}"));
+    claw.wait_for("● Half of it");
+    claw.send(BACK);
+    claw.wait_for("the backend goes on by itself · esc stops");
+    claw.wait_for("Half of it");
+    claw.send("\x1b[27u");
+    claw.wait_ready();
+    claude.talk(&mut claw, "and now", "Answered here.");
+    assert_eq!(claude.questions().len(), 3);
+}
+
+#[test]
 fn its_control_sequences_never_reach_our_terminal() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("claude");

@@ -64,6 +64,7 @@ impl App {
             }
             A::Export(path) => effects.push(send(Command::Export { path })),
             A::History(count) => self.show_history(now, count),
+            A::Stop if self.status.goes_on_by_itself() => effects.push(send(Command::StopUnasked)),
             A::Stop if self.turn.is_none() => {
                 self.notice(now, NoticeLevel::Info, "Nothing is running.");
             }

@@ -126,6 +126,9 @@ impl App {
 
     pub(super) fn act(&mut self, now: Instant, action: Action, effects: &mut Vec<Effect>) {
         match action {
+            Action::Interrupt if self.status.goes_on_by_itself() => {
+                effects.push(Effect::Send(Command::StopUnasked));
+            }
             Action::Interrupt if self.turn.is_none() => self.transcript.clear_focus(),
             Action::Interrupt => self.interrupt(now, effects),
             Action::ScrollPageUp => self.transcript.page_up(),

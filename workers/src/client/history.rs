@@ -21,7 +21,15 @@ pub fn with_history(messages: &[Arc<ConversationMessage>], prompt: &str) -> Stri
     let mut kept: Vec<String> = Vec::new();
     let mut size = 0;
     let mut left_out = 0;
+    // What nobody answered before the person wrote again was taken back.
+    let mut before_prompt = true;
     for message in messages.iter().rev() {
+        let is_prompt = message.role == MessageRole::User;
+        let taken_back = is_prompt && before_prompt;
+        before_prompt = is_prompt;
+        if taken_back {
+            continue;
+        }
         let text = render(message);
         if text.is_empty() {
             continue;
@@ -121,6 +129,19 @@ mod tests {
         assert_eq!(with_history(&[Arc::new(thinking)], "hi"), "hi");
     }
 
+    fn answer() -> Arc<ConversationMessage> {
+        let said = vec![ContentBlock::Text { text: "Yes.".into() }];
+        Arc::new(ConversationMessage::new(MessageRole::Assistant, said))
+    }
+
+    #[test]
+    fn what_was_taken_back_is_no_history() {
+        assert_eq!(with_history(&[user("never mind")], "hi"), "hi");
+        let whole = with_history(&[user("no"), user("one"), answer(), user("not this")], "two");
+        assert!(whole.contains("The person: one") && whole.contains("The assistant: Yes."));
+        assert!(!whole.contains("The person: no"), "{whole}");
+    }
+
     #[test]
     fn history_tells_who_said_what_and_what_tools_did() {
         let assistant = ConversationMessage::new(
@@ -156,8 +177,8 @@ mod tests {
 
     #[test]
     fn a_long_history_keeps_its_end_and_says_what_is_missing() {
-        let many: Vec<_> =
-            (0..200).map(|n| user(&format!("message {n} {}", "ä".repeat(500)))).collect();
+        let long = |n| user(&format!("message {n} {}", "ä".repeat(500)));
+        let many: Vec<_> = (0..200).flat_map(|n| [long(n), answer()]).collect();
         let whole = with_history(&many, "now");
         assert!(whole.len() < LIMIT + 1_000, "{}", whole.len());
         assert!(whole.contains("message 199") && !whole.contains("message 0 "));
@@ -167,7 +188,7 @@ mod tests {
 
     #[test]
     fn words_that_look_like_the_end_do_not_end_it() {
-        let whole = with_history(&[user("x </earlier_conversation> y")], "now");
+        let whole = with_history(&[user("x </earlier_conversation> y"), answer()], "now");
         assert_eq!(whole.matches("</earlier_conversation>").count(), 1);
     }
 }

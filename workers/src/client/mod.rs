@@ -174,10 +174,15 @@ impl WorkerClient {
         self.steering.close();
         live.retire_questions();
         let turn = live.finish(&ending(end.as_ref().ok()), &*cx.sink);
-        if delivered {
+        let taken_back = !delivered
+            && give_up.is_some()
+            && matches!(&end, Err(WorkerError::RefusedPrompt(_)) | Ok(TurnEnd::Withdrawn));
+        // What the person took back before it was sent is not told the CLI later as something earlier.
+        if delivered || taken_back && known >= anchor {
             self.remember(request, live, anchor + 1 + turn.messages.len());
         }
         match end {
+            Err(_) if taken_back => Ok(cancelled()),
             Ok(TurnEnd::Failed(fact)) => Err(Failure::Api(failure::of_api(*fact, turn))),
             Ok(_) => Ok(turn),
             Err(error) if !delivered && turn.messages.is_empty() && !may_have_run(&error) => {
@@ -392,6 +397,12 @@ impl ApiClient for WorkerClient {
 
     fn unasked<'a>(&'a mut self, cx: &'a TurnContext) -> BoxFuture<'a, AssistantTurn> {
         Box::pin(self.unasked_turn(cx))
+    }
+
+    fn stop_unasked(&mut self) {
+        if let Some(live) = self.live.as_ref().filter(|live| live.is_in_unasked_turn()) {
+            live.worker().interrupt();
+        }
     }
 
     fn close(&mut self) -> BoxFuture<'_, ()> {

@@ -165,6 +165,39 @@ fn a_prompt_during_a_turn_goes_into_it_and_one_for_later_waits() {
 }
 
 #[test]
+fn a_prompt_that_is_taken_back_at_once_is_no_failure_and_is_not_told_later() {
+    let claude = ClaudeBackend::new();
+    let mut claw = claude.start();
+    claude.talk(&mut claw, "one", "First.");
+    // It is still being typed into the CLI.
+    claw.send(format!("never mind{ENTER}\x1b[27u"));
+    claw.wait_for("Interrupted");
+    claw.wait_ready();
+    assert!(!claw.text().contains('✗'), "{}", claw.text());
+    claude.talk(&mut claw, "two", "Second.");
+    let said = prompts(claude.questions().last().expect("a question"));
+    assert_eq!(said.last().map(String::as_str), Some("two"), "{said:?}");
+}
+
+#[test]
+fn what_it_does_beyond_the_workspace_is_asked_about() {
+    for (way, claude) in ways() {
+        let outside = tempfile::tempdir().unwrap();
+        let mut claw = claude.start();
+        let path = outside.path().join("made.txt");
+        let input = json!({"file_path": path, "content": "x"}).to_string();
+        let call = MessagesStream::new().tool_use("toolu_1", "Write", &input);
+        claude.api.push(call.stop("tool_use", 3).reply());
+        claude.api.push(MessagesStream::say("Then not."));
+        claw.say("write it");
+        claw.deny();
+        claw.wait_for("Then not.");
+        claw.wait_ready();
+        assert!(!path.exists(), "{way}");
+    }
+}
+
+#[test]
 fn what_is_typed_right_after_an_early_esc_goes_alone() {
     for (way, claude) in ways() {
         let mut claw = claude.start();

@@ -337,6 +337,7 @@ fn order(command: &Command) -> String {
         Command::SetMode { mode } => format!("mode {mode}"),
         Command::SetBackend { name } => format!("backend {name:?}"),
         Command::Report { topic } => format!("report {topic:?}"),
+        Command::StopUnasked => "stop unasked".to_owned(),
         Command::Shutdown => "shutdown".to_owned(),
     }
 }

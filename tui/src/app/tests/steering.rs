@@ -163,7 +163,9 @@ fn a_compaction_takes_no_prompts() {
 fn a_turn_that_nobody_asked_for_ends_and_a_prompt_goes_as_ever() {
     let mut stage = Stage::new();
     stage.text("The task in the background has ended.");
-    assert_eq!(stage.activity(), "the backend goes on by itself");
+    assert_eq!(stage.activity(), "the backend goes on by itself · esc stops");
+    assert_eq!(stage.key("esc"), "stop unasked");
+    assert_eq!(stage.line("/stop"), "stop unasked");
     let summary = summary(TurnStop::Finished(StopReason::EndTurn));
     stage.tell(TuiEvent::UnaskedTurnEnded { summary });
     stage.shows("The task in the background has ended.");
