@@ -77,7 +77,9 @@ fn turn_events_into_frames(
     outside.first_frame(session);
     loop {
         let now = Instant::now();
-        let deadline = clock.deadline().into_iter().chain(app.next_deadline(now)).min();
+        // Asked before the wait: afterwards a clock that counts seconds speaks of the next one.
+        let due = app.next_deadline(now);
+        let deadline = clock.deadline().into_iter().chain(due).min();
         let mut next = match deadline {
             Some(deadline) if clock.deadline().is_some() => inbox.recv_gathered(deadline),
             _ => inbox.recv_deadline(deadline),
@@ -100,7 +102,7 @@ fn turn_events_into_frames(
             }
             next = if now.elapsed() < FRAME { inbox.try_recv() } else { None };
         }
-        if app.next_deadline(now).is_some_and(|deadline| deadline <= now) {
+        if due.is_some_and(|due| due <= now) {
             app.tick(now);
             clock.dirty(now, Urgency::Stream);
         }

@@ -75,7 +75,7 @@ fn the_cli_its_version_and_its_login_are_found() {
     std::fs::create_dir_all(claw.home().join(".claude")).unwrap();
     let secret = json!({"claudeAiOauth": {"accessToken": KEY}}).to_string();
     std::fs::write(claw.home().join(".claude/.credentials.json"), secret).unwrap();
-    let text = check(&claw, &wanted, 0, &["logged in by a file of its own", "claude would answer"]);
+    let text = check(&claw, &wanted, 0, &["logged in by a file of its own", "claude is asked for"]);
     assert!(!text.contains(&KEY[..12]), "{text}");
     assert!(text.contains("this folder is not trusted yet"), "{text}");
     let known = claude::settled(claw.workspace()).to_string();

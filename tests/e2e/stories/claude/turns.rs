@@ -219,3 +219,14 @@ fn what_is_typed_right_after_an_early_esc_goes_alone() {
         assert_eq!(claude.questions().len(), 2, "{way}");
     }
 }
+
+#[test]
+fn a_command_that_runs_is_seen_to_go_on() {
+    let claude = ClaudeBackend::new();
+    let mut claw = claude.start();
+    claude.api.push(command("toolu_1", "sleep 341").stop("tool_use", 3).reply());
+    claw.say("sleep");
+    claw.wait_for("running Bash 2 s");
+    claw.send(ESC);
+    claw.wait_ready();
+}

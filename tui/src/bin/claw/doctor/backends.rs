@@ -54,6 +54,10 @@ pub fn all(report: &mut Report, workspace: &Workspace, common: &Common) {
                 };
                 Check::new(id, state, text).next(next)
             }
+            // What it lacks is said below.
+            Ok(backend) if backend.name == claude::NAME => {
+                Check::new(id, State::Ok, "claude is asked for; see below")
+            }
             Ok(backend) => {
                 let model = if backend.model.is_empty() {
                     "its own choice of model"
@@ -83,6 +87,9 @@ fn row_check(row: &BackendRow) -> Check {
     let to =
         row.address.as_deref().map(|address| format!(", at {}", address_without_secrets(address)));
     let to = to.unwrap_or_default();
+    if row.configured && row.name == claude::NAME {
+        return Check::new(id, State::Ok, format!("{}: its program is there; see below", row.name));
+    }
     if row.configured {
         return Check::new(id, State::Ok, format!("{}: ready{by}{to}", row.name));
     }
