@@ -51,7 +51,24 @@ pub(super) struct Given {
     pub denied: Option<DeniedBy>,
 }
 
+/// What is known of a command that was stopped while it ran.
+pub(super) fn stopped_command() -> ToolFacts {
+    ToolFacts::Command {
+        exit_code: None,
+        signal: None,
+        timed_out: false,
+        cancelled: true,
+        omitted_bytes: 0,
+        lines: None,
+    }
+}
+
 impl Calls {
+    /// Whether it was told that this call runs.
+    pub fn ran(&self, id: &str) -> bool {
+        self.calls.iter().any(|call| call.id == id && call.ran_with.is_some())
+    }
+
     fn call(&mut self, id: &str) -> &mut Call {
         let known = self.calls.iter().rposition(|call| call.id == id);
         let at = known.unwrap_or_else(|| {

@@ -23,7 +23,7 @@ use claw_runtime::session::{ContentBlock, PartialReason};
 use claw_runtime::tools::ToolFacts;
 use jiff::tz::TimeZone;
 
-use crate::fact::{Fact, PromptSource};
+use crate::fact::{DeniedBy, Fact, PromptSource};
 use calls::Calls;
 use ledger::Ledger;
 use notices::Notices;
@@ -174,7 +174,13 @@ impl Story {
             }
             Fact::Usage { message, usage } => self.ledger.usage(&message, usage),
             Fact::ToolResult { id, output, is_error, facts, denied } => {
-                let facts = facts.or(denied.map(|_| ToolFacts::Denied));
+                // A call that ran was not denied: the person stopped it, and the CLI has the same words
+                // for both.
+                let stopped = denied == Some(DeniedBy::Person) && self.calls.ran(&id);
+                let denied = denied.filter(|_| !stopped);
+                let facts = facts
+                    .or(denied.map(|_| ToolFacts::Denied))
+                    .or_else(|| stopped.then(calls::stopped_command));
                 let Some(name) = self.ledger.result(&id, &output, is_error, facts.clone()) else {
                     return;
                 };

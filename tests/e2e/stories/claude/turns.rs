@@ -108,6 +108,8 @@ fn esc_stops_a_running_command_with_all_that_it_started() {
         claude.wait_for_commands("sleep 347", 2);
         claw.send(ESC);
         claw.wait_ready();
+        // It ran: nobody denied it.
+        assert!(!claw.text().contains("denied"), "{way}: {}", claw.text());
         claude.talk(&mut claw, "and now", "Awake.");
         assert!(saved(&claw).contains("toolu_1"), "{way}");
     });

@@ -422,6 +422,20 @@ fn a_denied_call_says_so() {
 }
 
 #[test]
+fn a_call_that_ran_was_stopped_and_not_denied() {
+    let started = Fact::ToolStarted { id: "t1".to_owned(), input: "{}".to_owned() };
+    let rejected = Fact::ToolResult {
+        id: "t1".to_owned(),
+        output: "no".to_owned(),
+        is_error: true,
+        facts: None,
+        denied: Some(DeniedBy::Person),
+    };
+    let (book, _) = told([call("a", "t1"), started, rejected], &Ending::Interrupted);
+    assert!(book.text().ends_with("-> \"no\" error=true denied=false"), "{}", book.text());
+}
+
+#[test]
 fn a_quota_is_told_once_per_change_and_ends_nothing() {
     let quota = |status: &str| {
         Fact::Quota(Quota {
