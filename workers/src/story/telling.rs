@@ -423,6 +423,8 @@ impl Telling {
         }
         if spoken.blocks.values().any(|block| !block.told().is_empty()) {
             spoken.stopped = true;
+            // What comes next is another answer, below the word about this one.
+            sink.emit(TuiEvent::MessageStop { stop_reason: StopReason::Cancelled });
             sink.emit(TuiEvent::info("The answer broke off; Claude Code asks for it again."));
         }
     }

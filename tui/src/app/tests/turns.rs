@@ -108,6 +108,19 @@ fn what_is_written_after_esc_goes_next_and_what_waited_before_does_not() {
     assert!(!screen.contains("queued"), "{screen}");
 }
 
+#[test]
+fn an_answer_that_is_asked_for_again_stands_below_the_broken_one() {
+    let mut stage = Stage::in_a_turn();
+    stage.text("Half");
+    stage.tell(TuiEvent::MessageStop { stop_reason: StopReason::Cancelled });
+    stage.tell(TuiEvent::info("The answer broke off."));
+    stage.text("Whole.");
+    stage.end();
+    let screen = stage.screen();
+    let said: Vec<&str> = screen.lines().filter(|line| !line.is_empty()).take(4).collect();
+    assert_eq!(said, ["> hello", "Half", "· The answer broke off.", "Whole."]);
+}
+
 fn farewell(stage: &mut Stage) -> String {
     let lines = stage.app.farewell(stage.now, 60);
     lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")

@@ -275,6 +275,7 @@ fn a_stream_that_broke_off_does_not_hold_up_the_second_try() {
         book.lines(),
         [
             "text Half",
+            "stop Cancelled",
             "notice Info The answer broke off; Claude Code asks for it again.",
             "retry 1/10 500ms server error (529)",
             "text Whole.",
@@ -290,9 +291,10 @@ fn a_stream_that_was_cut_does_not_hold_up_the_next_one() {
     let facts = [began("a"), delta("a", "Half"), began("b"), delta("b", "Wh")];
     let (book, _) = told(facts, &Ending::Interrupted);
     assert_eq!(
-        book.lines()[..3],
+        book.lines()[..4],
         [
             "text Half",
+            "stop Cancelled",
             "notice Info The answer broke off; Claude Code asks for it again.",
             "text Wh",
         ]
