@@ -15,6 +15,8 @@ pub struct Question {
     pub suggestions: Option<Value>,
     /// Only a person can answer it: its answer is a new input.
     pub needs_person: bool,
+    /// The sub-agent that asks.
+    pub agent: Option<String>,
 }
 
 /// How the one in front answered.

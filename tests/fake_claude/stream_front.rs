@@ -276,6 +276,9 @@ impl Front for StreamFront {
         if let Some(suggestions) = &question.suggestions {
             request["permission_suggestions"] = suggestions.clone();
         }
+        if let Some(agent) = &question.agent {
+            request["agent_id"] = json!(agent);
+        }
         if question.needs_person {
             request["requires_user_interaction"] = json!(true);
         }

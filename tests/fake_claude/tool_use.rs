@@ -177,6 +177,7 @@ impl Conversation {
             tool_use_id: id.to_owned(),
             suggestions: suggestions.clone(),
             needs_person,
+            agent: self.agent.as_ref().map(|agent| agent.id.clone()),
         };
         let mut about = json!({"tool_name": name, "tool_input": input});
         if let Some(suggestions) = suggestions {

@@ -81,6 +81,15 @@ impl Running {
         self.send(ENTER);
     }
 
+    /// Walks to the yes of the question about a folder and confirms.
+    #[track_caller]
+    pub fn trust_folder(&mut self) {
+        self.wait_for_dialog();
+        self.send(DOWN);
+        self.wait_for("› Trust this folder");
+        self.send(ENTER);
+    }
+
     /// The last row of the screen.
     pub fn status_line(&self) -> String {
         last_line(&self.text()).to_owned()

@@ -148,6 +148,11 @@ impl Stage<'_> {
             }
             Step::Interrupt => self.worker().interrupt(),
             Step::Compact => self.worker().compact(),
+            Step::Asked => {
+                while self.asked.is_empty() {
+                    self.next(&what).await;
+                }
+            }
             Step::Allow => self.answer(&what, Verdict::Allow { updated_input: None }).await,
             Step::AllowInput(input) => {
                 let input = Some(input.to_owned());

@@ -15,6 +15,8 @@ pub enum Step {
     Steer(&'static str),
     Interrupt,
     Compact,
+    /// Waits until a question is asked.
+    Asked,
     /// Waits for the next question and allows it.
     Allow,
     /// The same with another input, JSON text.
@@ -194,6 +196,28 @@ pub const STORIES: &[WorkerStory] = &[
         ],
     },
     WorkerStory {
+        name: "a sub-agent in the background that asks while the turn ends",
+        script: script_agent_asks,
+        steps: &[
+            Step::Submit("delegate it"),
+            Step::Asked,
+            Step::Pass,
+            Step::Ends,
+            Step::Allow,
+            Step::Ends,
+        ],
+        lines: &[
+            "tool Agent toolu_1",
+            "agent in the background",
+            "result toolu_1 Async agent launched successfully.",
+            "text It works on it.",
+            "end completed",
+            "agent Completed",
+            "text It has reported.",
+            "end completed unasked",
+        ],
+    },
+    WorkerStory {
         name: "a failure of the API, and on",
         script: |api, _| {
             let words = "Your credit balance is too low to access the Anthropic API.";
@@ -303,6 +327,38 @@ fn script_agent(api: &MockApi, gate: &Gate) {
             MessagesStream::say("It has reported.")
         } else if talk.contains("toolu_1") {
             MessagesStream::say("It works on it.")
+        } else {
+            let call = MessagesStream::new().tool_use("toolu_1", "Agent", &input.to_string());
+            call.stop("tool_use", 9).reply()
+        })
+    });
+}
+
+/// The same, but the sub-agent uses a tool that needs a permission, and the turn that launched it ends
+/// later than that is asked.
+pub fn script_agent_asks(api: &MockApi, gate: &Gate) {
+    let gate = gate.clone();
+    let input = json!({
+        "description": "Small job",
+        "prompt": "Do the small job.",
+        "subagent_type": "general-purpose",
+        "run_in_background": true,
+    });
+    api.answer(move |request| {
+        let said = request.last_user_text();
+        let talk = request.body["messages"].to_string();
+        Some(if let Some(aside) = housekeeping(request) {
+            aside
+        } else if talk.contains("toolu_2") {
+            MessagesStream::say("The job is done.")
+        } else if said.contains("task-notification") {
+            MessagesStream::say("It has reported.")
+        } else if talk.contains("toolu_1") {
+            let last = MessagesStream::new().wait(&gate).text(&["It works on it."]);
+            last.stop("end_turn", 5).reply()
+        } else if said.contains("the small job") {
+            let call = r#"{"command":"touch made.txt"}"#;
+            MessagesStream::new().tool_use("toolu_2", "Bash", call).stop("tool_use", 9).reply()
         } else {
             let call = MessagesStream::new().tool_use("toolu_1", "Agent", &input.to_string());
             call.stop("tool_use", 9).reply()

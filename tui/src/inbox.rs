@@ -446,22 +446,9 @@ mod tests {
     #[test]
     fn a_question_left_in_a_dropped_inbox_is_denied() {
         use claw_runtime::permissions::PermissionReply;
-        use claw_runtime::permissions::{
-            PermissionLevel, PermissionMode, PermissionRequest, RequestId,
-        };
         let (sender, receiver) = channel();
         let (reply, mut answer) = PermissionReply::channel();
-        let request = PermissionRequest {
-            id: RequestId::next(),
-            tool_use_id: String::new(),
-            tool_name: String::new(),
-            input: String::new(),
-            current_mode: PermissionMode::Prompt,
-            required: PermissionLevel::ReadOnly,
-            reason: None,
-            preview: None,
-            grant: claw_runtime::tools::Grant { key: String::new(), words: String::new() },
-        };
+        let request = crate::testing::request("bash", "{}");
         sender.sink().emit(TuiEvent::PermissionRequired { request, reply });
         drop(receiver);
         assert!(answer.try_recv().is_err_and(|error| error.to_string().contains("closed")));

@@ -1,6 +1,8 @@
 //! What the tests of several rooms share: keys by name in, the screen as text out.
 
-use claw_runtime::permissions::{PermissionLevel, PermissionMode, PermissionRequest, RequestId};
+use claw_runtime::permissions::{
+    PermissionLevel, PermissionMode, PermissionRequest, RequestId, RequestKind,
+};
 use claw_runtime::tools::Grant;
 use claw_runtime::usage::TokenUsage;
 use claw_runtime::{TurnStop, TurnSummary};
@@ -91,6 +93,8 @@ pub fn summary(stop: TurnStop) -> TurnSummary {
 pub fn request(tool: &str, input: &str) -> PermissionRequest {
     PermissionRequest {
         id: RequestId::next(),
+        kind: RequestKind::Tool,
+        agent: None,
         tool_use_id: "use".into(),
         tool_name: tool.into(),
         input: input.into(),

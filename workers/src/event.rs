@@ -22,6 +22,14 @@ pub enum TurnEnd {
     Compacted,
 }
 
+/// A sub-agent that asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskingAgent {
+    pub id: String,
+    /// `Explore`, `general-purpose`, ... where that is known.
+    pub kind: Option<String>,
+}
+
 /// A question of the CLI: may this tool run with this input?
 #[derive(Debug)]
 pub struct Asked {
@@ -31,6 +39,9 @@ pub struct Asked {
     pub tool_name: String,
     /// Effective input, JSON text.
     pub input: String,
+    /// The sub-agent that asks; none when the turn itself does. One in the background asks on after
+    /// the turn.
+    pub agent: Option<AskingAgent>,
     /// Consumed by the answer; dropping it leaves the question to the CLI's own dialog (pty) or
     /// denies it (stream).
     pub reply: oneshot::Sender<Verdict>,

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use claw_runtime::TurnContext;
 use claw_runtime::permissions::{
     PermissionLevel, PermissionMode, PermissionPromptDecision, PermissionRequest, RequestId,
+    RequestKind,
 };
 use claw_runtime::tools::Grant;
 use tokio::task::spawn_blocking;
@@ -183,15 +184,14 @@ fn trust_question(config: &WorkerConfig) -> PermissionRequest {
     let folder = config.cwd.display().to_string();
     PermissionRequest {
         id: RequestId::next(),
+        kind: RequestKind::TrustFolder,
+        agent: None,
         tool_use_id: String::new(),
         tool_name: "Claude Code".to_owned(),
-        input: serde_json::json!({ "folder": folder }).to_string(),
+        input: folder.clone(),
         current_mode: PermissionMode::Prompt,
         required: PermissionLevel::DangerFullAccess,
-        // The folder itself stands below, as what is asked about.
-        reason: Some(
-            "Do you trust this folder? Claude Code reads, edits and runs files in it".into(),
-        ),
+        reason: Some("Claude Code reads, edits and runs files in it, now and later.".into()),
         preview: None,
         grant: Grant { key: format!("trust:{folder}"), words: folder },
     }

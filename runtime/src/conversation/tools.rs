@@ -6,7 +6,7 @@ use crate::api::ApiClient;
 use crate::context::TurnContext;
 use crate::event::TuiEvent;
 use crate::permissions::{
-    PermissionPromptDecision, PermissionRequest, PermissionVerdict, RequestId,
+    PermissionPromptDecision, PermissionRequest, PermissionVerdict, RequestId, RequestKind,
 };
 use crate::session::{ContentBlock, ConversationMessage, MessageRole, unanswered_tool_uses};
 use crate::tools::{ToolCall, ToolExecutor, ToolOutcome};
@@ -92,6 +92,8 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
         };
         let request = PermissionRequest {
             id: RequestId::next(),
+            kind: RequestKind::Tool,
+            agent: None,
             tool_use_id: call.id.clone(),
             tool_name: call.name.clone(),
             input: self.redactor.redact_values(&call.input).into_owned(),

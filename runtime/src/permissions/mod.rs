@@ -8,5 +8,5 @@ pub use mode::{ParseModeError, PermissionLevel, PermissionMode};
 pub use policy::{PermissionPolicy, PermissionVerdict};
 pub use prompter::{
     DenyAll, LateAnswer, PermissionPromptDecision, PermissionPrompter, PermissionReply,
-    PermissionRequest, RequestId, RetiredReason, SinkPrompter,
+    PermissionRequest, RequestId, RequestKind, RetiredReason, SinkPrompter,
 };

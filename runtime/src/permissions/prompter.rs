@@ -26,10 +26,23 @@ impl RequestId {
     }
 }
 
+/// What is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestKind {
+    /// May this tool run with this input?
+    Tool,
+    /// May the program named as the tool work in the folder named as the input, from now on?
+    TrustFolder,
+}
+
 /// A question: may this tool run with this input?
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionRequest {
     pub id: RequestId,
+    pub kind: RequestKind,
+    /// The sub-agent that asks, in words; none when the turn itself does. One in the background asks
+    /// on when the turn is over.
+    pub agent: Option<String>,
     pub tool_use_id: String,
     pub tool_name: String,
     /// The complete effective input, JSON text.
@@ -48,7 +61,7 @@ impl PermissionRequest {
     /// Whether an answer "for this session" would hold: what is asked for a reason of its own is
     /// asked every time.
     pub fn can_be_granted(&self) -> bool {
-        self.reason.is_none()
+        self.kind == RequestKind::Tool && self.reason.is_none()
     }
 }
 
@@ -66,7 +79,7 @@ pub enum RetiredReason {
     Answered,
     /// The turn was cancelled: counts as a denial.
     Cancelled,
-    /// The reply was dropped unanswered: counts as a denial.
+    /// The reply was dropped unanswered, or whoever asked is gone: counts as a denial.
     Dropped,
 }
 
@@ -84,6 +97,11 @@ impl PermissionReply {
     pub fn channel() -> (Self, oneshot::Receiver<PermissionPromptDecision>) {
         let (tx, rx) = oneshot::channel();
         (Self(tx), rx)
+    }
+
+    /// Nobody listens to an answer any more.
+    pub fn is_closed(&self) -> bool {
+        self.0.is_closed()
     }
 
     /// Answers. Fails when the question was retired meanwhile.
@@ -122,8 +140,10 @@ impl PermissionPrompter for SinkPrompter {
             let id = request.id;
             let (reply, answer) = PermissionReply::channel();
             self.sink.emit(TuiEvent::PermissionRequired { request, reply });
+            let mut open = Open { sink: &*self.sink, id, reason: RetiredReason::Dropped };
             // Cancellation wins over an answer that arrives in the same instant: fail closed.
-            let (decision, reason) = tokio::select! {
+            let decision;
+            (decision, open.reason) = tokio::select! {
                 biased;
                 () = cancel.cancelled() => (
                     PermissionPromptDecision::Deny { reason: Some("interrupted".to_owned()) },
@@ -139,9 +159,21 @@ impl PermissionPrompter for SinkPrompter {
                     ),
                 },
             };
-            self.sink.emit(TuiEvent::PermissionRetired { id, reason });
             decision
         })
+    }
+}
+
+/// A question that was shown. Whatever becomes of whoever asked, the screen hears its end.
+struct Open<'a> {
+    sink: &'a dyn StreamSink,
+    id: RequestId,
+    reason: RetiredReason,
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.sink.emit(TuiEvent::PermissionRetired { id: self.id, reason: self.reason });
     }
 }
 

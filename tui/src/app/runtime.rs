@@ -50,10 +50,20 @@ impl App {
             TuiEvent::Steered { input, outcome } => self.steered(now, &input, outcome, effects),
             TuiEvent::RuntimeEnded => {
                 self.forget_outcomes(now);
+                self.permissions.clear();
                 self.turn_ended(now, true, effects);
                 self.status.set_activity(now, Activity::Ended);
             }
             _ => {}
+        }
+        self.note_waiting(now);
+    }
+
+    /// Whatever goes on beside it: what waits for the person is what they should know.
+    fn note_waiting(&mut self, now: Instant) {
+        let stays = [Activity::Stopping, Activity::Ended, Activity::Asking];
+        if self.permissions.is_waiting() && !stays.contains(self.status.activity()) {
+            self.status.set_activity(now, Activity::Asking);
         }
     }
 
@@ -93,7 +103,7 @@ impl App {
         self.turn = None;
         self.compacting = false;
         self.composer.set_busy(false);
-        self.permissions.clear();
+        self.permissions.end_turn(now);
         self.status.turn_ended(now);
         self.waiting.held_back = stopped;
         self.go_on(effects);

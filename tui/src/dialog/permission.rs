@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use claw_runtime::permissions::{
-    PermissionPromptDecision, PermissionReply, PermissionRequest, RequestId,
+    PermissionPromptDecision, PermissionReply, PermissionRequest, RequestId, RequestKind,
 };
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseEventKind};
 
@@ -54,6 +54,9 @@ pub(super) enum Choice {
     AllowForSession,
 }
 
+/// Answers to a question that holds for good.
+const ONCE_AND_FOR_ALL: [Choice; 2] = [Choice::Deny, Choice::AllowOnce];
+
 impl Choice {
     const ALL: [Self; 4] =
         [Self::Deny, Self::DenyWithReason, Self::AllowOnce, Self::AllowForSession];
@@ -61,6 +64,9 @@ impl Choice {
     /// What this request can be answered with. "For this session" is not offered where it would not
     /// hold.
     pub(super) fn of(request: &PermissionRequest) -> &'static [Self] {
+        if request.kind == RequestKind::TrustFolder {
+            return &ONCE_AND_FOR_ALL;
+        }
         let all = Self::ALL.as_slice();
         if request.can_be_granted() { all } else { &all[..all.len() - 1] }
     }
@@ -149,6 +155,17 @@ impl PermissionDialog {
             self.bring_to_front(now);
         }
         true
+    }
+
+    /// The turn is over: drops its requests, which denies them, and those whose answer nobody waits
+    /// for. A sub-agent in the background may ask on.
+    pub fn end_turn(&mut self, now: Instant) {
+        let over =
+            |waiting: &&Waiting| waiting.request.agent.is_none() || waiting.reply.is_closed();
+        let over = self.waiting.iter().filter(over).map(|waiting| waiting.request.id);
+        for id in over.collect::<Vec<_>>() {
+            self.retire(id, now);
+        }
     }
 
     /// Drops all requests, which denies them.

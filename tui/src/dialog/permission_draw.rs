@@ -1,5 +1,6 @@
 //! The permission dialog on the screen, from a whole box down to two lines.
 
+use claw_runtime::permissions::{PermissionRequest, RequestKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
@@ -36,7 +37,7 @@ impl PermissionDialog {
             1 => String::new(),
             n => format!(" (1 of {n})"),
         };
-        let head = format!("{tool} asks for permission");
+        let head = headline(&waiting.request);
         let fixed = head.width() + more.width() + HOW_TO_ANSWER.width();
         // The colon, the space and the two quotes around the subject.
         let room = usize::from(columns).saturating_sub(fixed + 4);
@@ -98,8 +99,8 @@ impl PermissionDialog {
     }
 
     fn title(&self) -> String {
-        let tool = self.front().map_or("", |request| request.tool_name.as_str());
-        format!("{} asks for permission{}", sanitise::single_line(tool), self.place())
+        let Some(request) = self.front() else { return String::new() };
+        format!("{}{}", headline(request), self.place())
     }
 
     /// The place in the queue, counted from when it was last empty; nothing for a single request.
@@ -177,10 +178,16 @@ impl PermissionDialog {
     /// Mode and level, and the reason when there is one; true marks a warning.
     fn facts(&self) -> Vec<(String, bool)> {
         let Some(request) = self.front() else { return Vec::new() };
-        let mut facts =
-            vec![(format!("mode {} · needs {}", request.current_mode, request.required), false)];
+        let by = request.agent.as_ref().map(|agent| format!(" · for {}", shown(agent)));
+        let mut facts = match request.kind {
+            RequestKind::Tool => {
+                let mode = format!("mode {} · needs {}", request.current_mode, request.required);
+                vec![(mode + &by.unwrap_or_default(), false)]
+            }
+            RequestKind::TrustFolder => Vec::new(),
+        };
         if let Some(reason) = &request.reason {
-            facts.push((sanitise::single_line(&sanitise::reveal(reason)).into_owned(), true));
+            facts.push((shown(reason), true));
         }
         facts
     }
@@ -234,6 +241,9 @@ impl PermissionDialog {
         let mut label = match (choice, self.front()) {
             (Choice::Deny, _) => "Deny".to_owned(),
             (Choice::DenyWithReason, _) => "Deny with a reason…".to_owned(),
+            (Choice::AllowOnce, Some(request)) if request.kind == RequestKind::TrustFolder => {
+                "Trust this folder".to_owned()
+            }
             (Choice::AllowOnce, _) => "Allow once".to_owned(),
             (Choice::AllowForSession, request) => {
                 let words = request.map_or("", |request| request.grant.words.as_str());
@@ -294,6 +304,19 @@ fn draw_field(
     let whole = format!("{shown}{}", sanitise::reveal(after));
     buf.set_stringn(room.x, room.y, whole, usize::from(room.width), theme.text);
     Position::new((room.x + at).min(area.right().saturating_sub(1)), area.y)
+}
+
+/// Text of somebody else's in one line, with everything visible that would not be seen.
+fn shown(text: &str) -> String {
+    sanitise::single_line(&sanitise::reveal(text)).into_owned()
+}
+
+fn headline(request: &PermissionRequest) -> String {
+    let who = sanitise::single_line(&request.tool_name);
+    match request.kind {
+        RequestKind::Tool => format!("{who} asks for permission"),
+        RequestKind::TrustFolder => format!("{who} asks: do you trust this folder?"),
+    }
 }
 
 fn style(kind: Kind, theme: &Theme) -> Style {

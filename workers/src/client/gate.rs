@@ -8,7 +8,7 @@ use std::sync::Arc;
 use claw_runtime::TurnContext;
 use claw_runtime::permissions::{
     PermissionMode, PermissionPolicy, PermissionPromptDecision, PermissionRequest,
-    PermissionVerdict, RequestId,
+    PermissionVerdict, RequestId, RequestKind,
 };
 use claw_runtime::tools::{Requirement, ToolCall};
 
@@ -55,8 +55,8 @@ impl Gate {
         self.policy.clear_grants();
     }
 
-    /// Decides by the mode, or says what to ask.
-    pub fn rule(&self, call: &ToolCall) -> Ruling {
+    /// Decides by the mode, or says what to ask for this sub-agent, or the turn itself.
+    pub fn rule(&self, call: &ToolCall, agent: Option<String>) -> Ruling {
         if NEED_MORE_THAN_YES.contains(&call.name.as_str()) {
             return Ruling::Leave;
         }
@@ -70,6 +70,8 @@ impl Gate {
         };
         Ruling::Ask(Box::new(PermissionRequest {
             id: RequestId::next(),
+            kind: RequestKind::Tool,
+            agent,
             tool_use_id: call.id.clone(),
             tool_name: call.name.clone(),
             input: call.input.clone(),
@@ -171,7 +173,7 @@ mod tests {
         ] {
             let mut gate = Gate::new(Arc::new(ByName));
             gate.set_mode(mode);
-            let got: String = calls.iter().map(|call| letter(&gate.rule(call))).collect();
+            let got: String = calls.iter().map(|call| letter(&gate.rule(call, None))).collect();
             assert_eq!(got, expected, "{mode}");
         }
     }
@@ -180,8 +182,8 @@ mod tests {
     fn questions_that_need_more_than_yes_are_left_to_the_cli() {
         let mut gate = Gate::new(Arc::new(ByName));
         gate.set_mode(PermissionMode::Allow);
-        assert_eq!(letter(&gate.rule(&call("AskUserQuestion", "{}"))), '-');
-        assert_eq!(letter(&gate.rule(&call("ExitPlanMode", "{}"))), '-');
+        assert_eq!(letter(&gate.rule(&call("AskUserQuestion", "{}"), None)), '-');
+        assert_eq!(letter(&gate.rule(&call("ExitPlanMode", "{}"), None)), '-');
     }
 
     #[test]
@@ -192,11 +194,15 @@ mod tests {
         for call in [&bash, &protected] {
             gate.note(call, &PermissionPromptDecision::AllowForSession);
         }
-        assert_eq!(letter(&gate.rule(&bash)), 'A');
-        assert_eq!(letter(&gate.rule(&protected)), '?', "what is protected is asked each time");
-        assert_eq!(letter(&gate.rule(&call("Bash", "rm"))), '?');
+        assert_eq!(letter(&gate.rule(&bash, None)), 'A');
+        assert_eq!(
+            letter(&gate.rule(&protected, None)),
+            '?',
+            "what is protected is asked each time"
+        );
+        assert_eq!(letter(&gate.rule(&call("Bash", "rm"), None)), '?');
         gate.clear_grants();
-        assert_eq!(letter(&gate.rule(&bash)), '?');
+        assert_eq!(letter(&gate.rule(&bash, None)), '?');
     }
 
     #[test]

@@ -61,6 +61,7 @@ struct Decided {
 /// A question that waits, so that it can be taken back.
 struct Waiting {
     tool_use_id: Option<String>,
+    of_agent: bool,
     retire: CancellationToken,
 }
 
@@ -245,10 +246,14 @@ impl Live {
     }
 
     fn ask(&mut self, asked: Asked, gate: &Gate, cx: &TurnContext) {
-        let Asked { tool_use_id, tool_name, input, reply } = asked;
+        let Asked { tool_use_id, tool_name, input, agent, reply } = asked;
         let id = tool_use_id.clone().unwrap_or_default();
         let call = ToolCall { id, name: tool_name, input, iteration: 1 };
-        match gate.rule(&call) {
+        let words = agent.as_ref().map(|agent| match &agent.kind {
+            Some(kind) => format!("sub-agent {kind}"),
+            None => "a sub-agent".to_owned(),
+        });
+        match gate.rule(&call, words) {
             // Sending fails only when it was settled elsewhere.
             Ruling::Settled(verdict) => drop(reply.send(verdict)),
             Ruling::Leave => {
@@ -260,7 +265,11 @@ impl Live {
             }
             Ruling::Ask(request) => {
                 let cx = cx.child();
-                self.waiting.push(Waiting { tool_use_id, retire: cx.cancel.clone() });
+                self.waiting.push(Waiting {
+                    tool_use_id,
+                    of_agent: agent.is_some(),
+                    retire: cx.cancel.clone(),
+                });
                 self.answers.push(Box::pin(async move {
                     let decision = gate::ask(*request, &cx).await;
                     Decided { call, decision, reply }
@@ -280,8 +289,19 @@ impl Live {
         });
     }
 
-    /// The turn is over: nothing is asked any more.
-    pub(super) fn retire_questions(&mut self) {
+    /// The turn is over: nothing of it is asked any more. A sub-agent in the background may ask on; the
+    /// worker itself says when that question is over.
+    fn retire_questions_of_turn(&mut self) {
+        self.waiting.retain(|waiting| {
+            if !waiting.of_agent {
+                waiting.retire.cancel();
+            }
+            waiting.of_agent
+        });
+    }
+
+    /// Nothing is asked any more.
+    fn retire_questions(&mut self) {
         for waiting in self.waiting.drain(..) {
             waiting.retire.cancel();
         }
@@ -289,6 +309,7 @@ impl Live {
 
     /// What was said and run since the last call of this.
     pub(super) fn finish(&mut self, ending: &Ending, sink: &dyn StreamSink) -> AssistantTurn {
+        self.retire_questions_of_turn();
         self.story.finish(ending, sink)
     }
 

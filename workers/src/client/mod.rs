@@ -172,7 +172,6 @@ impl WorkerClient {
             }
         };
         self.steering.close();
-        live.retire_questions();
         let turn = live.finish(&ending(end.as_ref().ok()), &*cx.sink);
         let taken_back = !delivered
             && give_up.is_some()

@@ -8,9 +8,10 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use crate::event::{Asked, Verdict};
+use crate::event::{Asked, AskingAgent, Verdict};
 use crate::hooks::record::ToolUse;
 use crate::hooks::server::HookReply;
+use crate::protocol::AskedBy;
 
 /// Calls that are remembered to find the id of a question; more than that are never open at once.
 const REMEMBERED: usize = 64;
@@ -27,15 +28,27 @@ enum Outcome {
 struct Question {
     number: u64,
     tool_use_id: Option<String>,
+    /// The sub-agent that asks.
+    agent: Option<AskingAgent>,
     /// Whoever was asked here has been told, or will be.
     held: Option<CancellationToken>,
+}
+
+impl Question {
+    fn agent_id(&self) -> Option<&str> {
+        self.agent.as_ref().map(|agent| agent.id.as_str())
+    }
+
+    fn asker(&self) -> AskedBy {
+        if self.agent.is_some() { AskedBy::Agent } else { AskedBy::Turn }
+    }
 }
 
 /// What the driver has to do about a question that moved.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Moved {
     /// No dialog is open for it any more.
-    Settled,
+    Settled(AskedBy),
     /// Nobody here is asked any more; the dialog may stand.
     Retired(Option<String>),
 }
@@ -60,7 +73,12 @@ impl Questions {
     }
 
     /// Holds a question, and returns it for whoever is to be asked.
-    pub(super) fn hold(&mut self, tool: &ToolUse, reply: HookReply) -> Asked {
+    pub(super) fn hold(
+        &mut self,
+        tool: &ToolUse,
+        agent: Option<AskingAgent>,
+        reply: HookReply,
+    ) -> Asked {
         let same = self.announced.iter().position(|(_, announced)| announced == tool);
         let tool_use_id = same.map(|at| self.announced.remove(at).0);
         let number = self.next;
@@ -70,6 +88,7 @@ impl Questions {
         self.open.push(Question {
             number,
             tool_use_id: tool_use_id.clone(),
+            agent: agent.clone(),
             held: Some(retire.clone()),
         });
         self.held.push(Box::pin(async move { (number, settle(verdict, reply, retire).await) }));
@@ -77,6 +96,7 @@ impl Questions {
             tool_use_id,
             tool_name: tool.name.clone(),
             input: tool.input.clone(),
+            agent,
             reply: sender,
         }
     }
@@ -97,8 +117,7 @@ impl Questions {
             };
             match outcome {
                 Outcome::Answered => {
-                    self.open.remove(at);
-                    return Moved::Settled;
+                    return Moved::Settled(self.open.remove(at).asker());
                 }
                 Outcome::Left => {
                     if self.open[at].held.take().is_some() {
@@ -115,10 +134,21 @@ impl Questions {
         self.take(|question| question.tool_use_id.as_deref() == Some(id))
     }
 
-    /// The turn or the session is over, and every question with it.
+    /// That sub-agent is over, or whoever asked (none: the turn) goes on to something else: the CLI
+    /// asks one thing after the other.
+    pub(super) fn asker_moved_on(&mut self, agent: Option<&str>) -> Vec<Moved> {
+        self.take(|question| question.agent_id() == agent)
+    }
+
+    /// The session is over, and every question with it.
     pub(super) fn all_settled(&mut self) -> Vec<Moved> {
         self.announced.clear();
         self.take(|_| true)
+    }
+
+    /// The turn is over, and its questions with it; `goes_on` says which sub-agents do.
+    pub(super) fn turn_over(&mut self, goes_on: impl Fn(&str) -> bool) -> Vec<Moved> {
+        self.take(|question| !question.agent_id().is_some_and(&goes_on))
     }
 
     /// A person is about to type into the CLI's own terminal: from here on the dialog is theirs, and
@@ -144,7 +174,7 @@ impl Questions {
                 held.cancel();
                 moved.push(Moved::Retired(question.tool_use_id.clone()));
             }
-            moved.push(Moved::Settled);
+            moved.push(Moved::Settled(question.asker()));
             false
         });
         moved

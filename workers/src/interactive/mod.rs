@@ -18,12 +18,12 @@ use tokio::sync::oneshot;
 
 use crate::config::WorkerConfig;
 use crate::error::WorkerError;
-use crate::event::{SteerError, WorkerEvent};
+use crate::event::{AskingAgent, SteerError, TurnEnd, WorkerEvent};
 use crate::fact::Fact;
 use crate::hooks::record::HookEvent;
 use crate::hooks::server::HookArrival;
 use crate::host::Host;
-use crate::protocol::{HookSeen, Machine, Seen, Step, Ticket};
+use crate::protocol::{AskedBy, HookSeen, Machine, Seen, Step, Ticket};
 use crate::tap::Tapped;
 use crate::transcript::ReaderEvent;
 use crate::worker::{OpenAs, Order, Parts};
@@ -266,9 +266,14 @@ impl Interactive {
                 self.questions.announce(tool_use_id, tool);
             }
             HookEvent::PermissionRequest { tool, .. } => {
-                self.see(Seen::Hook(HookSeen::PermissionAsked)).await;
+                let moved = self.questions.asker_moved_on(record.agent_id.as_deref());
+                self.moved(moved).await;
+                let asker = if record.agent_id.is_some() { AskedBy::Agent } else { AskedBy::Turn };
+                self.see(Seen::Hook(HookSeen::PermissionAsked { asker })).await;
                 if let Some(reply) = reply {
-                    let asked = self.questions.hold(tool, reply);
+                    let kind = record.agent_type.filter(|kind| !kind.is_empty());
+                    let agent = record.agent_id.map(|id| AskingAgent { id, kind });
+                    let asked = self.questions.hold(tool, agent, reply);
                     tell(&self.events, WorkerEvent::Asked(asked));
                 }
                 return;
@@ -276,6 +281,15 @@ impl Interactive {
             HookEvent::PostToolUse { tool_use_id, .. }
             | HookEvent::PostToolUseFailure { tool_use_id, .. } => {
                 let moved = self.questions.settled(tool_use_id);
+                self.moved(moved).await;
+            }
+            HookEvent::SubagentStop { .. } if record.agent_id.is_some() => {
+                let moved = self.questions.asker_moved_on(record.agent_id.as_deref());
+                self.moved(moved).await;
+            }
+            // Nobody submits anything while a dialog stands.
+            HookEvent::UserPromptSubmit { .. } => {
+                let moved = self.questions.all_settled();
                 self.moved(moved).await;
             }
             _ => {}
@@ -310,7 +324,9 @@ impl Interactive {
     async fn moved(&mut self, moved: Vec<Moved>) {
         for moved in moved {
             match moved {
-                Moved::Settled => self.see(Seen::Hook(HookSeen::PermissionSettled)).await,
+                Moved::Settled(asker) => {
+                    self.see(Seen::Hook(HookSeen::PermissionSettled { asker })).await;
+                }
                 Moved::Retired(tool_use_id) => {
                     tell(&self.events, WorkerEvent::AskedRetired { tool_use_id });
                 }
@@ -370,6 +386,7 @@ impl Interactive {
     fn note_result(&mut self, fact: &Fact, seen: &mut Vec<Seen>) {
         let moved = match fact {
             Fact::ToolResult { id, .. } => self.questions.settled(id),
+            Fact::AgentDone { agent, .. } => self.questions.asker_moved_on(Some(agent)),
             Fact::Block { .. } => {
                 self.answered_untapped |=
                     self.running.live.is_tapped() && !self.running.live.has_seen;
@@ -379,7 +396,9 @@ impl Interactive {
         };
         for moved in moved {
             match moved {
-                Moved::Settled => seen.push(Seen::Hook(HookSeen::PermissionSettled)),
+                Moved::Settled(asker) => {
+                    seen.push(Seen::Hook(HookSeen::PermissionSettled { asker }));
+                }
                 Moved::Retired(tool_use_id) => {
                     tell(&self.events, WorkerEvent::AskedRetired { tool_use_id });
                 }
@@ -463,13 +482,25 @@ impl Interactive {
     }
 
     fn tell(&mut self, event: WorkerEvent, waiting: &mut VecDeque<Seen>) {
-        let over =
-            matches!(event, WorkerEvent::TurnEnded { .. } | WorkerEvent::SessionChanged { .. });
-        if over {
+        let transcript = &self.running.transcript;
+        let moved = match &event {
+            WorkerEvent::TurnEnded { end: TurnEnd::Completed { .. }, .. } => {
+                // What of it still asks goes on after it.
+                Some(self.questions.turn_over(|_| true))
+            }
+            WorkerEvent::TurnEnded { .. } => {
+                Some(self.questions.turn_over(|agent| transcript.is_in_background(agent)))
+            }
+            WorkerEvent::SessionChanged { .. } => Some(self.questions.all_settled()),
+            _ => None,
+        };
+        if let Some(moved) = moved {
             self.starting.clear();
-            for moved in self.questions.all_settled() {
+            for moved in moved {
                 match moved {
-                    Moved::Settled => waiting.push_back(Seen::Hook(HookSeen::PermissionSettled)),
+                    Moved::Settled(asker) => {
+                        waiting.push_back(Seen::Hook(HookSeen::PermissionSettled { asker }));
+                    }
                     Moved::Retired(tool_use_id) => {
                         tell(&self.events, WorkerEvent::AskedRetired { tool_use_id });
                     }

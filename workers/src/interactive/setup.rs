@@ -176,6 +176,11 @@ impl Transcript {
         self.reader.catch_up().await
     }
 
+    /// That sub-agent goes on when the turn is over.
+    pub(super) fn is_in_background(&self, agent: &str) -> bool {
+        self.agents.is_in_background(agent)
+    }
+
     /// The fact with what it says about sub-agents.
     pub(super) fn pass(&mut self, fact: Fact) -> Vec<Fact> {
         self.agents.pass(fact)

@@ -21,9 +21,9 @@ impl Machine {
                     turn.output = true;
                 }
             }
-            HookSeen::PermissionAsked => self.permissions += 1,
-            HookSeen::PermissionSettled => {
-                self.permissions = self.permissions.saturating_sub(1);
+            HookSeen::PermissionAsked { asker } => self.permissions.asked(asker),
+            HookSeen::PermissionSettled { asker } => {
+                self.permissions.settled(asker);
                 self.look_again();
             }
             HookSeen::Stop { prompt_id, last_message } => {
@@ -52,7 +52,9 @@ impl Machine {
             }
             HookSeen::Notification { kind } => {
                 // It stands somewhere and waits; a permission question is known by its own hook.
-                if kind != "idle_prompt" && self.permissions == 0 && matches!(self.phase, Phase::Up)
+                if kind != "idle_prompt"
+                    && !self.permissions.any()
+                    && matches!(self.phase, Phase::Up)
                 {
                     self.ask_screen();
                 }
@@ -106,7 +108,7 @@ impl Machine {
             Known::New if prompt_id.is_none() => return,
             Known::New => self.ledger.begin(prompt_id, Owner::Open, String::new()).end(end, until),
         }
-        self.permissions = 0;
+        self.permissions.turn_over();
         self.ask_transcript();
     }
 

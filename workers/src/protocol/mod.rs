@@ -17,7 +17,7 @@ mod typing;
 
 use std::time::Instant;
 
-pub use seen::{HookSeen, Reading, Seen, Step, Ticket};
+pub use seen::{AskedBy, HookSeen, Reading, Seen, Step, Ticket};
 
 use crate::error::WorkerError;
 use crate::event::WorkerEvent;
@@ -61,8 +61,7 @@ pub struct Machine {
     interrupt_wanted: bool,
     following: Option<Following>,
     resume: Resume,
-    /// Permission and question dialogs that may be open.
-    permissions: usize,
+    permissions: OpenPermissions,
     /// The dialog that was told already.
     dialog_told: Option<String>,
     last_sign: Option<Instant>,
@@ -73,6 +72,39 @@ pub struct Machine {
     /// Questions to the screen and the transcript, counted, so that an old answer is known as one.
     asked: Asked,
     steps: Vec<Step>,
+}
+
+/// Permission and question dialogs that may be open.
+#[derive(Debug, Default)]
+struct OpenPermissions {
+    of_turn: usize,
+    of_agents: usize,
+}
+
+impl OpenPermissions {
+    fn of(&mut self, asker: AskedBy) -> &mut usize {
+        match asker {
+            AskedBy::Turn => &mut self.of_turn,
+            AskedBy::Agent => &mut self.of_agents,
+        }
+    }
+
+    fn asked(&mut self, asker: AskedBy) {
+        *self.of(asker) += 1;
+    }
+
+    fn settled(&mut self, asker: AskedBy) {
+        let open = self.of(asker);
+        *open = open.saturating_sub(1);
+    }
+
+    fn turn_over(&mut self) {
+        self.of_turn = 0;
+    }
+
+    fn any(&self) -> bool {
+        self.of_turn + self.of_agents > 0
+    }
 }
 
 #[derive(Debug, Default)]
@@ -101,7 +133,7 @@ impl Machine {
             interrupt_wanted: false,
             following: None,
             resume: Resume::No,
-            permissions: 0,
+            permissions: OpenPermissions::default(),
             dialog_told: None,
             last_sign: None,
             seen_at: None,
@@ -220,7 +252,7 @@ impl Machine {
     /// When a running turn is given up for its silence. A person who is asked may take longer.
     fn inactive_at(&self) -> Option<Instant> {
         let runs = self.ledger.running().is_some_and(|turn| turn.compaction.is_none());
-        (matches!(self.phase, Phase::Up) && runs && self.permissions == 0)
+        (matches!(self.phase, Phase::Up) && runs && !self.permissions.any())
             .then(|| self.last_sign.map(|sign| sign + self.timings.inactivity))
             .flatten()
     }
@@ -248,7 +280,7 @@ impl Machine {
             return None;
         }
         let plain = matches!(self.asked.reading, Some(Reading::Plain { .. }));
-        Some(plain && self.permissions == 0)
+        Some(plain && !self.permissions.any())
     }
 
     fn read_screen(&mut self, now: Instant, reading: Reading) {
@@ -269,7 +301,7 @@ impl Machine {
             Reading::Ours { title, screen, .. }
             | Reading::Theirs { title, screen }
             | Reading::Login { title, screen } => {
-                if self.permissions == 0 && self.dialog_told.as_ref() != Some(title) {
+                if !self.permissions.any() && self.dialog_told.as_ref() != Some(title) {
                     self.dialog_told = Some(title.clone());
                     self.tell(WorkerEvent::AtDialog {
                         title: title.clone(),

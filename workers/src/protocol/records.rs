@@ -69,7 +69,7 @@ impl Machine {
         };
         turn.end(end, now);
         turn.set_done();
-        self.permissions = 0;
+        self.permissions.turn_over();
     }
 
     /// What a record changes in a compaction of ours. Returns the CLI's words when it answered the

@@ -65,6 +65,15 @@ pub enum Seen {
     Tick,
 }
 
+/// Who asks for a permission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AskedBy {
+    /// The turn itself: nothing of it asks any more when it is over.
+    Turn,
+    /// A sub-agent. One in the background goes on after the turn, with its question.
+    Agent,
+}
+
 /// A hook record, as far as the protocol needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HookSeen {
@@ -84,9 +93,13 @@ pub enum HookSeen {
         prompt_id: Option<String>,
     },
     /// A permission or question dialog may be open from now on.
-    PermissionAsked,
+    PermissionAsked {
+        asker: AskedBy,
+    },
     /// One of those that were asked is settled, whoever settled it.
-    PermissionSettled,
+    PermissionSettled {
+        asker: AskedBy,
+    },
     Stop {
         prompt_id: Option<String>,
         last_message: Option<String>,

@@ -117,7 +117,7 @@ impl Machine {
             Err(WorkerError::RefusedPrompt(
                 "no turn of yours runs that takes it; send it as the next prompt".to_owned(),
             ))
-        } else if self.permissions > 0 {
+        } else if self.permissions.any() {
             let message = "Claude Code waits for an answer about a permission; answer it first";
             Err(WorkerError::RefusedPrompt(message.to_owned()))
         } else {

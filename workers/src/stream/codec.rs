@@ -32,7 +32,14 @@ pub enum StreamMessage {
     /// One of our prompts went to the model.
     Replayed { text: String },
     /// May this tool run?
-    Question { request_id: String, tool_use_id: Option<String>, tool_name: String, input: String },
+    Question {
+        request_id: String,
+        tool_use_id: Option<String>,
+        tool_name: String,
+        input: String,
+        /// The sub-agent that asks.
+        agent: Option<String>,
+    },
     /// The CLI takes a question back.
     QuestionWithdrawn { request_id: String },
     /// A request of a kind that we do not answer.
@@ -310,6 +317,7 @@ fn question(value: &Value) -> StreamMessage {
             request_id,
             tool_use_id: owned(request, "tool_use_id"),
             tool_name: text(request, "tool_name").to_owned(),
+            agent: owned(request, "agent_id"),
             input: match &request["input"] {
                 Value::Null => "{}".to_owned(),
                 input => input.to_string(),

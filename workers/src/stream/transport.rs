@@ -16,7 +16,7 @@ use crate::argv::argv;
 use crate::config::{Transport, WorkerConfig};
 use crate::environment::child_environment;
 use crate::error::WorkerError;
-use crate::event::{Asked, Verdict, WorkerEvent};
+use crate::event::{Asked, AskingAgent, Verdict, WorkerEvent};
 use crate::process::{MARKER_VARIABLE, Marker};
 use crate::version::find_cli;
 use crate::worker::{OpenAs, Order, Parts};
@@ -162,14 +162,15 @@ impl Session {
                     // Nobody listens any more: the orders end too.
                     let _ = self.events.send(event);
                 }
-                Step::Ask { request_id, tool_use_id, tool_name, input } => {
+                Step::Ask { request_id, tool_use_id, tool_name, input, agent } => {
                     let (reply, answer) = oneshot::channel();
                     let (handle, registration) = AbortHandle::new_pair();
                     self.asked.push((request_id.clone(), handle));
                     let answer = answer.map(move |verdict| (request_id, verdict.ok()));
                     let answer = Abortable::new(answer, registration).map(Result::ok);
                     self.answers.push(answer.boxed());
-                    let asked = Asked { tool_use_id, tool_name, input, reply };
+                    let agent = agent.map(|id| AskingAgent { id, kind: None });
+                    let asked = Asked { tool_use_id, tool_name, input, agent, reply };
                     let _ = self.events.send(WorkerEvent::Asked(asked));
                 }
                 Step::Forget { request_id } => self.forget(&request_id),

@@ -41,6 +41,7 @@ pub(super) enum Step {
         tool_use_id: Option<String>,
         tool_name: String,
         input: String,
+        agent: Option<String>,
     },
     /// Nobody waits for this answer any more.
     Forget {
@@ -124,6 +125,8 @@ pub(super) struct Turns {
     steers: Vec<Steered>,
     questions: Vec<Question>,
     denied: HashSet<String>,
+    /// Sub-agents that go on when the turn is over.
+    agents: HashSet<String>,
     /// A background task runs or has ended: the CLI may go on by itself.
     background: bool,
     /// What the last background task said at its end.
@@ -151,6 +154,7 @@ impl Turns {
             steers: Vec::new(),
             questions: Vec::new(),
             denied: HashSet::new(),
+            agents: HashSet::new(),
             background: false,
             last_done: String::new(),
             swallow: false,
@@ -196,16 +200,17 @@ impl Turns {
                     self.fact(now, fact);
                 }
             }
-            StreamMessage::Question { request_id, tool_use_id, tool_name, input } => {
+            StreamMessage::Question { request_id, tool_use_id, tool_name, input, agent } => {
                 let (id, call) = (request_id.clone(), tool_use_id.clone());
                 let question = Question {
                     request_id: id,
                     tool_use_id: call,
                     input: input.clone(),
+                    agent: agent.clone(),
                     asked: now,
                 };
                 self.questions.push(question);
-                self.steps.push(Step::Ask { request_id, tool_use_id, tool_name, input });
+                self.steps.push(Step::Ask { request_id, tool_use_id, tool_name, input, agent });
             }
             StreamMessage::QuestionWithdrawn { request_id } => {
                 self.retire(|question| question.request_id == request_id);
@@ -314,8 +319,16 @@ impl Turns {
 
     fn fact(&mut self, now: Instant, mut fact: Fact) {
         match &mut fact {
-            Fact::AgentSpawned { .. } => self.background = true,
-            Fact::AgentDone { summary, .. } => {
+            Fact::AgentSpawned { agent, background, .. } => {
+                self.background = true;
+                if *background {
+                    self.agents.insert(agent.clone());
+                }
+            }
+            Fact::AgentDone { agent, summary, .. } => {
+                self.agents.remove(agent);
+                let agent = Some(agent.clone());
+                self.retire(|question| question.agent == agent);
                 self.background = true;
                 self.last_done.clone_from(summary);
             }
@@ -398,7 +411,12 @@ impl Turns {
 
     fn end(&mut self, now: Instant, end: TurnEnd) {
         let Some(turn) = self.turn.take() else { return };
-        self.retire(|_| true);
+        // What of a completed turn still asks goes on after it.
+        let completed = matches!(end, TurnEnd::Completed { .. });
+        let agents = std::mem::take(&mut self.agents);
+        let goes_on = |agent: &String| completed || agents.contains(agent);
+        self.retire(|question| !question.agent.as_ref().is_some_and(goes_on));
+        self.agents = agents;
         self.denied.clear();
         for steered in self.steers.drain(..) {
             let _ = steered.taken.send(Err(SteerError::Uncertain));

@@ -59,6 +59,11 @@ impl AgentFollower {
         self.out.len()
     }
 
+    /// That sub-agent is out, and nobody waits for it.
+    pub fn is_in_background(&self, agent: &str) -> bool {
+        self.find(agent, None).is_some_and(|at| self.out[at].background)
+    }
+
     /// Passes a fact of the session's own transcript on, with what it means for sub-agents: each is
     /// spawned once and known by its call from then on; one that is waited for ends with its result.
     pub fn pass(&mut self, fact: Fact) -> Vec<Fact> {

@@ -3,6 +3,7 @@
 use claw_tests::claude_backend::ClaudeBackend;
 use claw_tests::mock_api::{Gate, MessagesStream, Reply};
 use claw_tests::story::prompts;
+use claw_tests::worker_stories::script_agent_asks;
 
 #[test]
 fn a_turn_that_nobody_asked_for_is_shown_as_such_and_is_no_answer() {
@@ -102,4 +103,25 @@ fn the_limit_of_an_account_says_when_it_ends_and_is_not_waited_for_by_the_cli() 
     let all = claude.questions();
     assert_eq!(all.len(), asked + 1, "the CLI did not go on by itself");
     assert!(!prompts(all.last().unwrap()).concat().contains("Continue from where you left off"));
+}
+
+#[test]
+fn a_sub_agent_in_the_background_may_ask_on_when_the_turn_is_over() {
+    for setting in ["pty", "stream"] {
+        let claude = ClaudeBackend::new().setting("transport", setting);
+        let gate = Gate::new();
+        script_agent_asks(&claude.api, &gate);
+        let mut claw = claude.start();
+        claw.say("delegate it");
+        claw.wait_for("Bash asks");
+        claw.wait_for("sub-agent");
+        gate.open();
+        claw.wait_for("It works on it.");
+        claw.wait_for("waiting for your permission");
+        assert!(!claw.workspace().join("made.txt").exists());
+        claw.allow_once();
+        claw.wait_for("It has reported.");
+        claw.wait_ready();
+        assert!(claw.workspace().join("made.txt").exists());
+    }
 }

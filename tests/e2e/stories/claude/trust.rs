@@ -5,7 +5,7 @@ use claw_tests::mock_api::MessagesStream;
 use claw_tests::story::ENTER;
 use serde_json::Value;
 
-const QUESTION: &str = "Do you trust this folder?";
+const QUESTION: &str = "do you trust this folder?";
 
 fn known(home: &std::path::Path) -> Value {
     serde_json::from_str(&std::fs::read_to_string(home.join(".claude.json")).unwrap()).unwrap()
@@ -19,7 +19,7 @@ fn a_yes_is_asked_for_once_and_written_where_the_cli_looks_for_it() {
     claw.say("begin");
     claw.wait_for(QUESTION);
     assert!(claude.worker_processes().is_empty());
-    claw.allow_once();
+    claw.trust_folder();
     claw.wait_for("Here.");
     claw.wait_ready();
     let file = known(claw.home());

@@ -1,7 +1,7 @@
 //! A question may be answered by nothing but an answer to it.
 
 use claw_runtime::permissions::PermissionPromptDecision::{AllowOnce, Deny};
-use claw_runtime::permissions::RetiredReason;
+use claw_runtime::permissions::{PermissionReply, PermissionRequest, RequestKind, RetiredReason};
 use tokio::sync::oneshot::error::TryRecvError;
 
 use super::*;
@@ -176,6 +176,48 @@ fn the_end_of_a_turn_and_a_retirement_take_the_question_away() {
     stage.fail();
     assert_eq!(answer.try_recv(), Err(TryRecvError::Closed));
     stage.lacks("Deny");
+}
+
+#[test]
+fn a_question_of_a_sub_agent_outlasts_the_turn_until_nobody_waits_for_it() {
+    let mut stage = Stage::in_a_turn();
+    let (_, of_turn) = stage.ask("ls");
+    let (reply, mut answer) = PermissionReply::channel();
+    let request = PermissionRequest {
+        agent: Some("sub-agent Explore".into()),
+        ..request("bash", r#"{"command":"touch made"}"#)
+    };
+    stage.tell(TuiEvent::PermissionRequired { request, reply });
+    drop(of_turn);
+    stage.end_by(TurnStop::Cancelled);
+    stage.wait(1_000);
+    assert_eq!(answer.try_recv(), Err(TryRecvError::Empty));
+    stage.shows("for sub-agent Explore");
+    stage.shows("touch made");
+    assert_eq!(stage.activity(), "waiting for your permission");
+    drop(answer);
+    stage.end_by(TurnStop::Cancelled);
+    stage.lacks("touch made");
+}
+
+#[test]
+fn trust_in_a_folder_is_a_yes_or_a_no_about_that_folder() {
+    let mut stage = Stage::in_a_turn();
+    let (reply, mut answer) = PermissionReply::channel();
+    let request = PermissionRequest {
+        kind: RequestKind::TrustFolder,
+        ..request("Claude Code", "/home/me/project\u{202e}")
+    };
+    stage.tell(TuiEvent::PermissionRequired { request, reply });
+    stage.wait(1_000);
+    stage.shows("Claude Code asks: do you trust this folder?");
+    stage.shows("/home/me/project<U+202E>");
+    for other in ["Allow once", "session", "reason", "mode"] {
+        stage.lacks(&format!("{other} "));
+    }
+    stage.key("down");
+    stage.key("enter");
+    assert_eq!(answer.try_recv(), Ok(AllowOnce));
 }
 
 #[test]

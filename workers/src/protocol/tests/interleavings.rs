@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use proptest::prelude::*;
 
-use super::super::{HookSeen, Seen};
+use super::super::{AskedBy, HookSeen, Seen};
 use super::rig::*;
 use crate::fact::{Fact, FailureKind, PromptSource};
 use crate::timings::Timings;
@@ -336,7 +336,7 @@ proptest! {
             for pass in [0, wait] {
                 rig.pass(ms(pass));
                 let keys = rig.wrote().into_iter().skip(written).filter(|keys| keys != "\x1b").count();
-                let open = rig.screen != plain() || rig.machine.permissions > 0;
+                let open = rig.screen != plain() || rig.machine.permissions.any();
                 prop_assert!(!open || keys == 0, "{:?}", rig.did());
                 written = rig.wrote().len();
             }
@@ -379,8 +379,8 @@ fn anything(what: u8, id: u8) -> Seen {
         6 => Seen::Hook(submitted(&name, &text)),
         7 => Seen::Hook(stop(&name, &text)),
         8 => Seen::Hook(stop_failure(&name, "server_error")),
-        9 => Seen::Hook(HookSeen::PermissionAsked),
-        10 => Seen::Hook(HookSeen::PermissionSettled),
+        9 => Seen::Hook(HookSeen::PermissionAsked { asker: AskedBy::Turn }),
+        10 => Seen::Hook(HookSeen::PermissionSettled { asker: AskedBy::Turn }),
         11 => Seen::Hook(HookSeen::PreCompact { prompt_id: Some(name), automatic: id == 0 }),
         12 => Seen::Hook(HookSeen::PostCompact { prompt_id: Some(name), automatic: id == 0 }),
         13 => Seen::Record(typed(&name, &text)),

@@ -10,6 +10,8 @@ pub(super) struct Question {
     pub request_id: String,
     pub tool_use_id: Option<String>,
     pub input: String,
+    /// The sub-agent that asks.
+    pub agent: Option<String>,
     pub asked: Instant,
 }
 
