@@ -69,7 +69,13 @@ pub trait ApiClient: Send {
     /// Stops such a turn, if one runs; its end comes as ever.
     fn stop_unasked(&mut self) {}
 
-    /// Ends what the backend keeps running, in bounded time. Called before it is dropped.
+    /// What was told and not returned yet, ended where it stands. Called before `close`.
+    fn unfinished(&mut self, _cx: &TurnContext) -> Option<AssistantTurn> {
+        None
+    }
+
+    /// Ends what the backend keeps running, in bounded time. Called before it is dropped, and when the
+    /// conversation becomes another one.
     fn close(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
@@ -130,6 +136,10 @@ impl ApiClient for Box<dyn ApiClient> {
 
     fn stop_unasked(&mut self) {
         (**self).stop_unasked();
+    }
+
+    fn unfinished(&mut self, cx: &TurnContext) -> Option<AssistantTurn> {
+        (**self).unfinished(cx)
     }
 
     fn close(&mut self) -> BoxFuture<'_, ()> {

@@ -213,11 +213,6 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
         old
     }
 
-    /// Ends what the backend keeps running, in bounded time.
-    pub async fn close(&mut self) {
-        self.client.close().await;
-    }
-
     pub fn set_model(&mut self, model: String, context_window: Option<u64>) {
         // A refusal is told with the next message, which is refused too.
         let _told_later = self.session.set_model(&model);

@@ -2,7 +2,7 @@
 //! example when a task in the background has ended.
 
 use super::{ConversationRuntime, TurnStop, TurnSummary};
-use crate::api::{ApiClient, StopReason};
+use crate::api::{ApiClient, AssistantTurn, StopReason};
 use crate::context::TurnContext;
 use crate::session::PartialReason;
 use crate::tools::ToolExecutor;
@@ -18,6 +18,20 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
     pub async fn take_unasked(&mut self, cx: &TurnContext) -> TurnSummary {
         let cx = &self.without_secrets(cx);
         let turn = self.client.unasked(cx).await;
+        self.take_turn(turn, cx)
+    }
+
+    /// Takes what the backend has told and not returned, and ends what it keeps running, in bounded
+    /// time: the session or the program is about to become another one.
+    pub async fn settle(&mut self, cx: &TurnContext) {
+        let cx = &self.without_secrets(cx);
+        if let Some(turn) = self.client.unfinished(cx) {
+            self.take_turn(turn, cx);
+        }
+        self.client.close().await;
+    }
+
+    fn take_turn(&mut self, turn: AssistantTurn, cx: &TurnContext) -> TurnSummary {
         let mut summary = TurnSummary::new();
         let stop = turn.stop_reason.clone();
         let partial = (stop == StopReason::Cancelled).then_some(PartialReason::Cancelled);

@@ -182,7 +182,13 @@ impl Driver {
 
     /// Ends what the backend keeps running, in bounded time.
     pub async fn close(mut self) {
-        self.parts.conversation.close().await;
+        self.settle().await;
+    }
+
+    /// Nothing of the backend goes on, and what it told is in the session.
+    async fn settle(&mut self) {
+        let cx = self.context(CancellationToken::new());
+        self.parts.conversation.settle(&cx).await;
     }
 
     /// What is to be told once at the start; a caller without events takes it from here.
@@ -223,7 +229,7 @@ impl Driver {
                 self.tell_status();
             }
             Command::Clear => {
-                self.open(|parts| Ok(parts.store.create(parts.conversation.model())), false);
+                self.open(|parts| Ok(parts.store.create(parts.conversation.model())), false).await;
             }
             Command::ListSessions => {
                 let current = self.parts.conversation.session().id.clone();
@@ -234,10 +240,11 @@ impl Driver {
                 self.open(
                     |parts| parts.conversation.fork_session(&parts.store, branch.as_deref()),
                     true,
-                );
+                )
+                .await;
             }
             Command::Open { reference } => {
-                self.open(|parts| parts.store.resume(&reference), true);
+                self.open(|parts| parts.store.resume(&reference), true).await;
             }
             Command::Export { path } => {
                 let session = self.parts.conversation.session();
@@ -297,11 +304,13 @@ impl Driver {
     }
 
     /// Opens another session; on failure the current one stays.
-    fn open(
+    async fn open(
         &mut self,
         open: impl FnOnce(&DriverParts) -> Result<OpenSession, SessionError>,
         resumed: bool,
     ) {
+        // What the backend still tells belongs into the session that it leaves.
+        self.settle().await;
         match open(&self.parts) {
             Ok(session) => {
                 drop(self.parts.conversation.replace_session(session));
@@ -339,13 +348,13 @@ impl Driver {
     }
 
     async fn take_backend(&mut self, backend: Backend) {
+        self.settle().await;
         self.parts.backend = BackendFacts { name: backend.name, note: backend.note };
-        let mut old = self.parts.conversation.replace_client(
+        drop(self.parts.conversation.replace_client(
             backend.client,
             backend.model,
             backend.context_window,
-        );
-        old.close().await;
+        ));
         self.tell_status();
     }
 

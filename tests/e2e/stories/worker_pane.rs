@@ -61,6 +61,51 @@ fn what_was_begun_there_is_stopped_from_here() {
 }
 
 #[test]
+fn what_was_begun_there_is_kept_when_claw_ends_in_its_middle() {
+    let claude = ClaudeBackend::new();
+    let mut claw = after_a_turn(&claude);
+    let gate = Gate::new();
+    claude.api.push(MessagesStream::new().open_text(&["Half of it"]).wait(&gate).reply());
+    claw.command("/worker", "what you type goes there");
+    claw.send(format!("typed over there{ENTER}"));
+    claw.wait_for("● Half of it");
+    claw.send(BACK);
+    claw.wait_for("the backend goes on by itself · esc stops");
+    claw.wait_for("Half of it");
+    let again = claw.again();
+    claw.say("/exit");
+    claw.wait_back();
+    let mut again = again.arg("--resume").start();
+    again.wait_for("typed over there");
+    again.wait_for("Half of it");
+    again.wait_for(" claude · ");
+    claude.talk(&mut again, "go on", "As you say.");
+}
+
+#[test]
+fn what_was_begun_there_stays_in_its_own_session() {
+    let claude = ClaudeBackend::new();
+    let mut claw = after_a_turn(&claude);
+    let gate = Gate::new();
+    claude.api.push(MessagesStream::new().open_text(&["Half of it"]).wait(&gate).reply());
+    claw.command("/worker", "what you type goes there");
+    claw.send(format!("typed over there{ENTER}"));
+    claw.wait_for("● Half of it");
+    claw.send(BACK);
+    claw.wait_for("the backend goes on by itself · esc stops");
+    claw.wait_for("Half of it");
+    claw.say("/clear");
+    claw.wait_gone("Half of it");
+    claude.talk(&mut claw, "something else", "Of course.");
+    gate.open();
+    for (_, text) in claw.session_files() {
+        assert!(!(text.contains("something else") && text.contains("Half of it")), "{text}");
+    }
+    let saved: String = claw.session_files().into_iter().map(|(_, text)| text).collect();
+    assert!(saved.contains("Half of it") && saved.contains("typed over there"), "{saved}");
+}
+
+#[test]
 fn its_control_sequences_never_reach_our_terminal() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("claude");

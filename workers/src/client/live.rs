@@ -313,6 +313,22 @@ impl Live {
         self.story.finish(ending, sink)
     }
 
+    /// What was told of a turn that nobody asked for, ended where it stands; none when there is
+    /// nothing.
+    pub(super) fn take_unfinished(
+        &mut self,
+        end: Option<&TurnEnd>,
+        memory: &Memory,
+        sink: &dyn StreamSink,
+    ) -> Option<AssistantTurn> {
+        let turn = self.finish(&super::ending(end), sink);
+        let told = !turn.messages.is_empty();
+        if told {
+            self.saw_unasked(memory, turn.messages.len());
+        }
+        told.then_some(turn)
+    }
+
     /// Messages of a turn that nobody asked for are about to enter our session.
     pub(super) fn saw_unasked(&self, memory: &Memory, messages: usize) {
         if let Some(mut known) = memory.load(&self.ours) {

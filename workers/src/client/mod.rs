@@ -18,7 +18,7 @@ use claw_runtime::api::{
 };
 use claw_runtime::session::{ConversationMessage, MessageRole};
 use claw_runtime::{TuiEvent, TurnContext};
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, FutureExt as _};
 use tokio::time::Instant;
 
 use crate::config::WorkerConfig;
@@ -361,7 +361,11 @@ impl WorkerClient {
                     cx.sink.emit(TuiEvent::warning(format!(
                         "{error}. The next prompt starts it again and goes on in the same Claude session."
                     )));
+                    let told = live.take_unfinished(None, &self.memory, &*cx.sink);
                     self.live = None;
+                    if let Some(turn) = told {
+                        return turn;
+                    }
                 }
                 Happened::Nothing | Happened::TurnEnded { .. } => {}
             }
@@ -402,6 +406,20 @@ impl ApiClient for WorkerClient {
         if let Some(live) = self.live.as_ref().filter(|live| live.is_in_unasked_turn()) {
             live.worker().interrupt();
         }
+    }
+
+    fn unfinished(&mut self, cx: &TurnContext) -> Option<AssistantTurn> {
+        let live = self.live.as_mut()?;
+        let mut end = Some(TurnEnd::Interrupted);
+        // What it has told already is heard first.
+        while let Some(happened) = live.next(&mut self.gate, cx).now_or_never() {
+            match happened {
+                Happened::TurnEnded { end: told, .. } => end = Some(told),
+                Happened::Ended(_) => break,
+                Happened::Nothing => {}
+            }
+        }
+        live.take_unfinished(end.as_ref(), &self.memory, &*cx.sink)
     }
 
     fn close(&mut self) -> BoxFuture<'_, ()> {
