@@ -189,6 +189,7 @@ impl Room {
             transport: way.transport,
             tap: way.tap,
             auto_compaction: true,
+            idle: None,
             size: WindowSize::default(),
             hook: vec![claw_binary().into(), "hook".into()],
             guard: vec![claw_binary().into(), guard::SUBCOMMAND.into()],

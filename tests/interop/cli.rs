@@ -183,11 +183,16 @@ impl Room {
             transport,
             tap: true,
             auto_compaction: true,
+            idle: None,
             size: WindowSize::default(),
             hook: vec![claw_binary().into(), "hook".into()],
             guard: vec![claw_binary().into(), guard::SUBCOMMAND.into()],
             private_root: self.private.path().to_owned(),
-            timings: Timings::default(),
+            // On a busy machine the CLI writes the first of its transcript later than its first end.
+            timings: Timings {
+                transcript_missing: Timings::default().transcript_lag,
+                ..Timings::default()
+            },
         }
     }
 

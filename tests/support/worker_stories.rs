@@ -306,7 +306,7 @@ pub const STORIES: &[WorkerStory] = &[
 ];
 
 /// A model that gives its job to a sub-agent in the background, and what the sub-agent's own model says.
-fn script_agent(api: &MockApi, gate: &Gate) {
+pub fn script_agent(api: &MockApi, gate: &Gate) {
     let gate = gate.clone();
     let input = json!({
         "description": "Small job",

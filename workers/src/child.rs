@@ -129,7 +129,7 @@ impl PtyChild {
 impl Drop for PtyChild {
     fn drop(&mut self) {
         // Nobody waits for it.
-        let _ = self.begin_end(Patience::from(&self.timings));
+        let _ = self.begin_end(Patience::abandoned(&self.timings));
     }
 }
 
@@ -170,7 +170,7 @@ impl Started<'_> {
     }
 
     fn abandon(mut self) {
-        let (marker, patience) = (self.marker.clone(), Patience::from(self.timings));
+        let (marker, patience) = (self.marker.clone(), Patience::abandoned(self.timings));
         // Not waited for: the caller has its error already.
         drop(process::on_a_thread(move || {
             process::end_tree_now(ProcessId::read(self.leader.pid()), &marker, patience);

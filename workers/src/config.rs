@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::timings::Timings;
 
@@ -70,6 +71,8 @@ pub struct WorkerConfig {
     pub tap: bool,
     /// Whether the CLI may compact by itself.
     pub auto_compaction: bool,
+    /// Without use for this long it is ended; none: never.
+    pub idle: Option<Duration>,
     pub size: WindowSize,
     /// The program that the CLI runs as its hooks, with the arguments before the private folder.
     pub hook: Vec<OsString>,

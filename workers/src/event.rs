@@ -97,6 +97,8 @@ pub enum WorkerEvent {
         title: String,
         screen: String,
     },
+    /// A person typed into its screen.
+    Typed,
     /// Continuity of the transcript is not certain any more (it was replaced or cut).
     TranscriptRestarted,
     /// It ended; nothing follows.

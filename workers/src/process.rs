@@ -113,6 +113,13 @@ impl From<&Timings> for Patience {
     }
 }
 
+impl Patience {
+    /// For processes that nobody wants any more.
+    pub(crate) fn abandoned(timings: &Timings) -> Self {
+        Self { terminate: timings.terminate_abandoned, kill: timings.kill }
+    }
+}
+
 /// All living processes that belong to `root` or carry the marker, with their descendants and the
 /// members of their sessions. Never our own process.
 pub fn collect(root: Option<ProcessId>, marker: &Marker) -> Vec<ProcessId> {

@@ -25,6 +25,7 @@ pub(crate) fn config(home: &Path, cwd: &Path) -> WorkerConfig {
         transport: Transport::Pty,
         tap: false,
         auto_compaction: false,
+        idle: None,
         size: WindowSize::default(),
         hook: vec!["claw".into(), "hook".into()],
         guard: Vec::new(),

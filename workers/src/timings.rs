@@ -43,6 +43,8 @@ pub struct Timings {
     pub write: Duration,
     /// From the end of a turn (its hook) until its last records must have been read.
     pub transcript_lag: Duration,
+    /// The same while nothing of the session was ever read: the CLI keeps no transcript.
+    pub transcript_missing: Duration,
     /// From Esc until the interrupt counts as done without a record.
     pub interrupt: Duration,
     /// The same in a turn that has said nothing: its prompt went back into the input box, and no record
@@ -52,6 +54,8 @@ pub struct Timings {
     pub inactivity: Duration,
     /// From SIGTERM to SIGKILL.
     pub terminate: Duration,
+    /// The same for what nobody wants any more: given up, crashed, or dropped.
+    pub terminate_abandoned: Duration,
     /// From SIGKILL until the process counts as gone, whatever the kernel says.
     pub kill: Duration,
     /// The poll beside file notification.
@@ -90,10 +94,12 @@ impl Default for Timings {
             steer_receipt: s(15),
             write: s(5),
             transcript_lag: s(2),
+            transcript_missing: ms(200),
             interrupt: s(3),
             early_interrupt: s(1),
             inactivity: s(1800),
             terminate: s(3),
+            terminate_abandoned: ms(1500),
             kill: s(1),
             slow_poll: s(2),
             ask_lag: ms(250),
@@ -124,10 +130,13 @@ impl Timings {
             steer_receipt: s(2),
             write: s(1),
             transcript_lag: s(1),
+            // As much: a fake CLI may end its first turn before it has written anything.
+            transcript_missing: s(1),
             interrupt: ms(800),
             early_interrupt: ms(800),
             inactivity: s(20),
             terminate: ms(400),
+            terminate_abandoned: ms(400),
             kill: s(1),
             slow_poll: ms(300),
             ask_lag: ms(250),

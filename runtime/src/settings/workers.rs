@@ -19,6 +19,9 @@ pub struct WorkerSettings {
     pub tap: bool,
     /// Whether the CLI compacts by itself.
     pub auto_compaction: bool,
+    /// Minutes without use after which the CLI is ended; the next prompt goes on in its session.
+    /// 0: never.
+    pub idle_minutes: u32,
     /// The CLI's own permission mode; `default` asks us.
     pub permission_mode: String,
     /// `CLAUDE*` variables that may reach the CLI besides the built-in ones.
@@ -47,6 +50,7 @@ impl Default for WorkerSettings {
             transport: TransportChoice::default(),
             tap: true,
             auto_compaction: true,
+            idle_minutes: 60,
             permission_mode: "default".to_owned(),
             environment: Vec::new(),
             system_prompt: None,
@@ -84,6 +88,7 @@ impl WorkerSettings {
             self.auto_compaction.to_string(),
             default.auto_compaction.to_string(),
         );
+        row("idleMinutes", self.idle_minutes.to_string(), default.idle_minutes.to_string());
         row("permissionMode", self.permission_mode.clone(), default.permission_mode);
         row("environment", self.environment.join(", "), String::new());
         row(

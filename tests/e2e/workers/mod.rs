@@ -1,5 +1,6 @@
 //! The table of stories, played by workers on the stand-in for the CLI.
 
+mod idle;
 mod rounds;
 
 use std::ffi::OsString;
@@ -65,12 +66,21 @@ impl Fake {
             transport: self.transport,
             tap: self.tap,
             auto_compaction: true,
+            idle: None,
             size: WindowSize::default(),
             hook: vec![claw_binary().into(), "hook".into()],
             guard: vec![claw_binary().into(), guard::SUBCOMMAND.into()],
             private_root: self.private.path().to_owned(),
             timings: Timings::brisk(),
         }
+    }
+}
+
+impl Fake {
+    /// Folders of workers that live.
+    fn private_folders(&self) -> usize {
+        let folders = std::fs::read_dir(self.private.path()).unwrap().flatten();
+        folders.filter(|folder| folder.path().join("settings.json").exists()).count()
     }
 }
 

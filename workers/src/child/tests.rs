@@ -322,11 +322,11 @@ async fn who_has_no_time_kills_at_once() {
 #[tokio::test]
 async fn dropping_ends_it_too() {
     let marker = Marker::new();
-    let child = start_with(
-        "trap '' TERM HUP; echo ready; sleep 329; sleep 330",
-        &marker,
-        &Timings::brisk(),
-    );
+    // It has less time than one whose end somebody waits for.
+    let timings = Timings { terminate: LONG * 10, ..Timings::default() };
+    assert!(timings.terminate_abandoned < Duration::from_secs(2));
+    let script = "trap '' TERM HUP; echo ready; sleep 329; sleep 330";
+    let child = start_with(script, &marker, &timings);
     shows(&child, "ready").await;
     let id = child.id();
     let handle = process::open(Pid::from_raw(i32::try_from(id.pid()).unwrap()).unwrap()).unwrap();

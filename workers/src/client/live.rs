@@ -1,6 +1,7 @@
 //! One open worker with what has been heard of it: its story so far and the questions that wait.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use claw_runtime::StreamSink;
 use claw_runtime::api::{AssistantTurn, ContextCompaction};
@@ -12,6 +13,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::gate::{self, Gate, Ruling};
@@ -81,6 +83,10 @@ pub(super) struct Live {
     /// It was begun by us and has not taken a prompt yet.
     fresh: bool,
     ended: bool,
+    /// Its last sign of use.
+    used: Instant,
+    /// Sub-agents in the background, and other tasks that go on after a turn, with their calls.
+    pending: Vec<(String, Option<String>)>,
     /// A compaction of ours runs.
     compacting: bool,
     compacted: Option<ContextCompaction>,
@@ -102,6 +108,8 @@ impl Live {
             in_unasked_turn: false,
             fresh: true,
             ended: false,
+            used: Instant::now(),
+            pending: Vec::new(),
             compacting: false,
             compacted: None,
         }
@@ -192,7 +200,14 @@ impl Live {
         }
     }
 
+    /// Nobody uses it and nothing of it goes on: when it will have been so for `idle`.
+    pub(super) fn idle_at(&self, idle: Duration) -> Option<Instant> {
+        let rests = !self.in_unasked_turn && self.pending.is_empty() && self.waiting.is_empty();
+        rests.then(|| self.used + idle)
+    }
+
     fn take(&mut self, event: WorkerEvent, gate: &mut Gate, cx: &TurnContext) -> Happened {
+        self.used = Instant::now();
         match event {
             WorkerEvent::Ready { session_id, .. } => {
                 self.claude_session_id = session_id;
@@ -226,6 +241,7 @@ impl Live {
             WorkerEvent::TranscriptRestarted => cx.sink.emit(TuiEvent::warning(
                 "The transcript of Claude Code was replaced meanwhile; something that it said may be missing here.",
             )),
+            WorkerEvent::Typed => {}
             WorkerEvent::Ended(error) => {
                 self.ended = true;
                 return Happened::Ended(error);
@@ -235,6 +251,18 @@ impl Live {
     }
 
     fn take_fact(&mut self, fact: Fact, cx: &TurnContext) {
+        match &fact {
+            Fact::AgentSpawned { agent, tool_use_id, background: true, .. } => {
+                self.pending.push((agent.clone(), tool_use_id.clone()));
+            }
+            Fact::AgentDone { agent, tool_use_id, .. } => {
+                // Before its receipt it is known by its call only.
+                self.pending.retain(|(known, call)| {
+                    known != agent && (call.is_none() || call != tool_use_id)
+                });
+            }
+            _ => {}
+        }
         match fact {
             // Whoever ordered it tells its numbers.
             Fact::Compacted { before_tokens, after_tokens, .. } if self.compacting => {

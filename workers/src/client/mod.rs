@@ -351,7 +351,25 @@ impl WorkerClient {
     async fn unasked_turn(&mut self, cx: &TurnContext) -> AssistantTurn {
         loop {
             let Some(live) = &mut self.live else { return std::future::pending().await };
-            match live.next(&mut self.gate, cx).await {
+            let idle_at = self.config.idle.and_then(|idle| live.idle_at(idle));
+            let idle = async {
+                match idle_at {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            let happened = tokio::select! {
+                biased;
+                happened = live.next(&mut self.gate, cx) => happened,
+                () = idle => {
+                    self.close_live().await;
+                    cx.sink.emit(TuiEvent::info(
+                        "Claude Code was not used for a while and was ended. The next prompt goes on in its session.",
+                    ));
+                    continue;
+                }
+            };
+            match happened {
                 Happened::TurnEnded { unasked: true, end } => {
                     let turn = live.finish(&ending(Some(&end)), &*cx.sink);
                     live.saw_unasked(&self.memory, turn.messages.len());

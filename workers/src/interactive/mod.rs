@@ -10,7 +10,7 @@ mod setup;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures_util::future::{BoxFuture, OptionFuture};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, WeakUnboundedSender};
@@ -23,8 +23,10 @@ use crate::fact::Fact;
 use crate::hooks::record::HookEvent;
 use crate::hooks::server::HookArrival;
 use crate::host::Host;
+use crate::process::Patience;
 use crate::protocol::{AskedBy, HookSeen, Machine, Seen, Step, Ticket};
 use crate::tap::Tapped;
+use crate::timings::Timings;
 use crate::transcript::ReaderEvent;
 use crate::worker::{OpenAs, Order, Parts};
 
@@ -70,7 +72,7 @@ pub(crate) async fn run(
         },
         in_order: InOrder::default(),
         starting: VecDeque::new(),
-        ask_lag: config.timings.ask_lag,
+        timings: config.timings,
         questions: Questions::default(),
         submits: HashMap::new(),
         steers: HashMap::new(),
@@ -135,7 +137,7 @@ struct Interactive {
     in_order: InOrder,
     /// Tools that are about to run, unless they are asked about first.
     starting: VecDeque<Starting>,
-    ask_lag: Duration,
+    timings: Timings,
     questions: Questions,
     submits: HashMap<Ticket, Taken<WorkerError>>,
     steers: HashMap<Ticket, Taken<SteerError>>,
@@ -208,11 +210,16 @@ impl Interactive {
 
     /// Ends the processes, and says why it ended.
     async fn end(self) {
-        let left = self.running.child.end().await;
+        let error = self.given_up.unwrap_or(WorkerError::Stopped);
+        let child = self.running.child;
+        let left = match error {
+            WorkerError::Stopped => child.end().await,
+            _ => child.end_within(Patience::abandoned(&self.timings)).await,
+        };
         if !left.is_empty() {
             tracing::warn!(?left, "processes of a worker could not be ended");
         }
-        tell(&self.events, WorkerEvent::Ended(self.given_up.unwrap_or(WorkerError::Stopped)));
+        tell(&self.events, WorkerEvent::Ended(error));
     }
 
     async fn order(&mut self, order: Order) {
@@ -233,6 +240,7 @@ impl Interactive {
                 // Before its first byte: what a person answers in the terminal is answered there.
                 let moved = self.questions.yield_to_terminal();
                 self.moved(moved).await;
+                tell(&self.events, WorkerEvent::Typed);
                 self.see(Seen::Typed(bytes)).await;
             }
             Order::Resize(size) => self.running.child.resize(size),
@@ -297,7 +305,7 @@ impl Interactive {
         self.see(Seen::Hook(seen)).await;
         match fact {
             Some(Fact::ToolStarted { id, input }) => {
-                let at = Instant::now() + self.ask_lag;
+                let at = Instant::now() + self.timings.ask_lag;
                 let fact = Fact::ToolStarted { id: id.clone(), input };
                 self.starting.push_back(Starting { id, at, fact, prompt_id: record.prompt_id });
             }

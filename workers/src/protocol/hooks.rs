@@ -96,7 +96,12 @@ impl Machine {
         if !matches!(self.phase, Phase::Up | Phase::Leaving { .. }) {
             return;
         }
-        let (until, grace) = (now + self.timings.transcript_lag, self.timings.transcript_lag / 4);
+        let lag = if self.transcript_seen {
+            self.timings.transcript_lag
+        } else {
+            self.timings.transcript_missing
+        };
+        let (until, grace) = (now + lag, self.timings.transcript_lag / 10);
         match self.ledger.known(prompt_id.as_deref()) {
             Known::Turn(key) => {
                 if let Some(turn) = self.ledger.get(key) {

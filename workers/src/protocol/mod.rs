@@ -65,6 +65,8 @@ pub struct Machine {
     /// The dialog that was told already.
     dialog_told: Option<String>,
     last_sign: Option<Instant>,
+    /// Something of the session was read from its transcript.
+    transcript_seen: bool,
     /// The time of what was seen last: whatever was due by then has had its chance.
     seen_at: Option<Instant>,
     /// Live facts of a turn that has to wait until the one before it was told as ended.
@@ -136,6 +138,7 @@ impl Machine {
             permissions: OpenPermissions::default(),
             dialog_told: None,
             last_sign: None,
+            transcript_seen: false,
             seen_at: None,
             held: Vec::new(),
             asked: Asked::default(),
@@ -160,7 +163,10 @@ impl Machine {
             Seen::Stop => self.stop(),
             Seen::Spawned => self.spawned(now),
             Seen::Hook(hook) => self.hook(now, hook),
-            Seen::Record(fact) => self.record(now, fact),
+            Seen::Record(fact) => {
+                self.found_transcript(now);
+                self.record(now, fact);
+            }
             Seen::Live { fact, prompt_id } => self.live(fact, prompt_id),
             Seen::Screen(reading) => self.read_screen(now, reading),
             Seen::ScreenChanged => self.screen_changed(now),
@@ -246,6 +252,14 @@ impl Machine {
         // A changed screen shows no turn: the paste itself changes it.
         if matches!(seen, Seen::Hook(_) | Seen::Record(_) | Seen::Live { .. } | Seen::Traffic) {
             self.keyboard.sign();
+        }
+    }
+
+    /// From now on the ends of turns wait for their records.
+    fn found_transcript(&mut self, now: Instant) {
+        if !std::mem::replace(&mut self.transcript_seen, true) {
+            let until = now + self.timings.transcript_lag;
+            self.ledger.wait_longer(until);
         }
     }
 

@@ -55,7 +55,7 @@ impl Machine {
 
     /// What a record changes in its turn. The end is told behind the record.
     fn take_into_turn(&mut self, now: Instant, key: u64, fact: &Fact) {
-        let grace = self.timings.transcript_lag / 4;
+        let grace = self.timings.transcript_lag / 10;
         let Some(turn) = self.ledger.get(key) else { return };
         turn.note(fact);
         turn.hurry(now, grace);

@@ -382,6 +382,13 @@ impl Ledger {
         Some(turn)
     }
 
+    /// Ends that wait for their records wait at least until then.
+    pub fn wait_longer(&mut self, until: Instant) {
+        for ending in self.turns.iter_mut().filter_map(|turn| turn.ending.as_mut()) {
+            ending.until = ending.until.max(until);
+        }
+    }
+
     /// A later turn ran to its end and the transcript does not come: those before it are over too.
     pub fn close_before_overdue(&mut self, now: Instant) {
         let overdue = |turn: &Turn| turn.ending.as_ref().is_some_and(|ending| ending.until <= now);

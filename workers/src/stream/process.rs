@@ -119,7 +119,8 @@ impl Process {
 
     /// Ends what is left of the CLI and of what it started, in bounded time.
     pub async fn end_tree(&mut self, started: Vec<ProcessId>, timings: &Timings) {
-        let patience = Patience::from(timings);
+        // The CLI had its time before: this is for what is left.
+        let patience = Patience::abandoned(timings);
         process::end_tree(self.id, &self.marker, patience).await;
         let _ = tokio::time::timeout(timings.kill, self.child.wait()).await;
         let left: Vec<ProcessId> = started.into_iter().filter(|one| one.lives()).collect();

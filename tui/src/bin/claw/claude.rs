@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use claw_runtime::api::ApiError;
 use claw_runtime::driver::{Backend, BackendRow};
@@ -100,6 +101,8 @@ pub fn config(settings: &WorkerSettings, root: &Path) -> WorkerConfig {
         },
         tap: settings.tap,
         auto_compaction: settings.auto_compaction,
+        idle: (settings.idle_minutes > 0)
+            .then(|| Duration::from_mins(u64::from(settings.idle_minutes))),
         size: WindowSize::default(),
         hook: vec![own_file(), hook::SUBCOMMAND.into()],
         guard: vec![own_file(), guard::SUBCOMMAND.into()],

@@ -22,18 +22,37 @@ fn the_end_is_told_after_the_last_record_and_once() {
 
 #[test]
 fn a_transcript_that_lags_or_is_missing_holds_the_end_no_longer_than_its_bound() {
-    let mut rig = Rig::running("go");
+    let mut rig = Rig::running_unrecorded("go");
     rig.hook(stop("p1", "answer"));
-    rig.pass(ms(1999));
+    rig.pass(ms(199));
     assert_eq!(rig.told(), Vec::<String>::new());
     rig.pass(ms(1));
-    assert_eq!(rig.told(), ["end completed answer"]);
+    assert_eq!(rig.told(), ["end completed answer"], "there is no transcript at all");
+    let mut rig = Rig::running("go");
+    rig.record(uses_tool("t1"));
+    rig.hook(stop("p1", "answer"));
+    rig.pass(ms(1999));
+    assert_eq!(rig.ends(), Vec::<String>::new());
+    rig.pass(ms(1));
+    assert_eq!(rig.told().last().map(String::as_str), Some("end completed answer"));
     // The last words are there, and only the closing record is missing.
     let mut rig = Rig::running("go");
     rig.record(says("answer"));
     rig.hook(stop("p1", "answer"));
-    rig.pass(ms(500));
+    rig.pass(ms(200));
     assert_eq!(rig.told(), ["says answer", "end completed answer"]);
+    // The first of it comes while the end waits.
+    let mut rig = Rig::running_unrecorded("go");
+    rig.hook(stop("p1", "answer"));
+    rig.pass(ms(150));
+    rig.record(typed("p1", "go"));
+    rig.record(uses_tool("t1"));
+    rig.pass(ms(1000));
+    rig.record(tool_result("t1"));
+    rig.record(says("answer"));
+    rig.record(duration());
+    assert_eq!(rig.told().last().map(String::as_str), Some("end completed answer"));
+    assert_eq!(rig.ends().len(), 1);
 }
 
 #[test]

@@ -74,10 +74,18 @@ impl Rig {
 
     /// One in whose own turn `prompt` runs under the id `p1`.
     pub fn running(prompt: &str) -> Self {
+        let mut rig = Self::running_unrecorded(prompt);
+        rig.see(Seen::Record(typed("p1", prompt)));
+        rig.did.clear();
+        rig.facts.clear();
+        rig
+    }
+
+    /// The same before anything was read of it.
+    pub fn running_unrecorded(prompt: &str) -> Self {
         let mut rig = Self::ready();
         rig.submit(prompt);
         rig.hook(submitted("p1", prompt));
-        rig.see(Seen::Record(typed("p1", prompt)));
         rig.did.clear();
         rig.facts.clear();
         rig

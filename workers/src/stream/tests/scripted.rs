@@ -111,6 +111,7 @@ fn config(folder: PathBuf) -> WorkerConfig {
         transport: Transport::Stream,
         tap: false,
         auto_compaction: true,
+        idle: None,
         size: WindowSize::default(),
         hook: Vec::new(),
         guard: Vec::new(),

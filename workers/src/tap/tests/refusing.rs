@@ -165,6 +165,7 @@ fn config() -> WorkerConfig {
         transport: Transport::Pty,
         tap: true,
         auto_compaction: true,
+        idle: None,
         size: WindowSize::default(),
         hook: Vec::new(),
         guard: Vec::new(),
