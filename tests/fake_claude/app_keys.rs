@@ -115,7 +115,10 @@ impl App {
         match self.input.enter() {
             Entered::Nothing => {}
             Entered::Prompt(text) if self.running.is_some() => self.steer(text).await,
-            Entered::Prompt(text) => self.start(vec![Prompt::new(text, Source::Typed)]),
+            Entered::Prompt(text) => {
+                let images = std::mem::take(&mut self.input.images);
+                self.start(vec![Prompt { images, ..Prompt::new(text, Source::Typed) }]);
+            }
             Entered::Command(line) if self.running.is_some() => self.waiting_commands.push(line),
             Entered::Command(line) => return self.command(&line).await,
             Entered::Shell(command) => self.shell(&command).await,

@@ -1,5 +1,7 @@
 //! The input box: what a paste leaves of its text, and what CR makes of the whole.
 
+use std::path::Path;
+
 use crate::version::Version;
 
 /// What CR did.
@@ -17,15 +19,20 @@ pub struct InputBox {
     version: Version,
     pub text: String,
     pastes: u32,
+    /// The files of the images in it, in the order of their markers.
+    pub images: Vec<String>,
 }
 
 impl InputBox {
     pub fn new(version: Version) -> Self {
-        Self { version, text: String::new(), pastes: 0 }
+        Self { version, text: String::new(), pastes: 0, images: Vec::new() }
     }
 
     pub fn paste(&mut self, raw: &str) {
-        let text = self.cleaned(raw);
+        let text = {
+            let clean = self.cleaned(raw);
+            self.without_images(&clean)
+        };
         let long = text.matches('\n').count() >= 3 || text.chars().count() > 800;
         if self.version.is_332() && long {
             self.pastes += 1;
@@ -35,6 +42,17 @@ impl InputBox {
         } else {
             self.text.push_str(&text);
         }
+    }
+
+    /// A line that names an image file becomes a marker before everything else.
+    fn without_images(&mut self, text: &str) -> String {
+        let is_image = |line: &&str| line.ends_with(".png") && Path::new(line).is_file();
+        let (images, words): (Vec<&str>, Vec<&str>) = text.split('\n').partition(is_image);
+        for image in &images {
+            self.images.push((*image).to_owned());
+            self.text.push_str(&format!("[Image #{}]", self.images.len()));
+        }
+        words.join("\n")
     }
 
     /// What this version keeps of pasted text.

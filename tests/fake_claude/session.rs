@@ -30,12 +30,14 @@ pub struct Prompt {
     pub source: Source,
     /// Its UserPromptSubmit hook has run already.
     pub announced: bool,
+    /// Files of images.
+    pub images: Vec<String>,
     pub uuid: String,
 }
 
 impl Prompt {
     pub fn new(text: String, source: Source) -> Self {
-        Self { text, source, announced: false, uuid: crate::record::uuid() }
+        Self { text, source, announced: false, images: Vec::new(), uuid: crate::record::uuid() }
     }
 }
 

@@ -130,6 +130,11 @@ impl Conversation {
                 self.note_snapshot(&prompt.uuid);
             }
             self.chain(record);
+            for image in &prompt.images {
+                let source = format!("[Image: source: {image}]");
+                self.chain(json!({"promptId": prompt_id, "type": "user", "isMeta": true,
+                    "message": {"role": "user", "content": [{"type": "text", "text": source}]}}));
+            }
             if prompt.source != Source::Notification {
                 self.session.front.replayed(&prompt.text, &prompt.uuid);
             }

@@ -4,6 +4,7 @@
 #![expect(clippy::missing_panics_doc, reason = "panicking is how a test fails")]
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -104,6 +105,14 @@ pub async fn play(story: &WorkerStory, cast: &impl Cast) {
     assert_eq!(stage.lines, story.lines, "{}", story.name);
 }
 
+/// A prompt about a picture of one red dot.
+fn prompt_with_image(folder: &Path) -> String {
+    const DOT: &[u8] = include_bytes!("../fixtures/dot.png");
+    let file = folder.join("dot.png");
+    std::fs::write(&file, DOT).expect("a file");
+    format!("What is on\n{}\nplease?", file.display())
+}
+
 struct Stage<'a> {
     story: &'a WorkerStory,
     worker: Option<Arc<Worker>>,
@@ -129,8 +138,12 @@ impl Stage<'_> {
     ) {
         let what = format!("{}: {step:?}", self.story.name);
         match *step {
-            Step::Submit(text) => {
-                let taken = self.worker().submit(text.to_owned()).await;
+            Step::Submit(_) | Step::SubmitImage => {
+                let text = match *step {
+                    Step::Submit(text) => text.to_owned(),
+                    _ => prompt_with_image(&cast.workspace()),
+                };
+                let taken = self.worker().submit(text).await;
                 if let Err(error) = taken {
                     let events: Vec<WorkerEvent> =
                         std::iter::from_fn(|| self.events.try_recv().ok()).collect();

@@ -11,6 +11,8 @@ use crate::mock_api::{Gate, MessagesStream, MockApi, Reply};
 #[derive(Debug, Clone, Copy)]
 pub enum Step {
     Submit(&'static str),
+    /// A prompt with a line that names an image file.
+    SubmitImage,
     /// During a turn. Whether it was taken is known at the latest at the end of the turn.
     Steer(&'static str),
     Interrupt,
@@ -61,6 +63,15 @@ pub const STORIES: &[WorkerStory] = &[
         },
         steps: &[Step::Submit("greet me"), Step::Ends, Step::Submit("once more"), Step::Ends],
         lines: &["text Hello.", "end completed", "text Again.", "end completed"],
+    },
+    WorkerStory {
+        name: "a prompt with an image is known again",
+        script: |api, _| {
+            api.push(MessagesStream::say("A red square."));
+            api.push(MessagesStream::say("Again."));
+        },
+        steps: &[Step::SubmitImage, Step::Ends, Step::Submit("once more"), Step::Ends],
+        lines: &["text A red square.", "end completed", "text Again.", "end completed"],
     },
     WorkerStory {
         name: "thinking and a harmless tool",

@@ -4,6 +4,8 @@
 //! Everything here is text to text. It refuses to pass anything that the input box would take for a
 //! key or for an order of its own.
 
+mod images;
+
 use std::borrow::Cow;
 
 use icu_normalizer::ComposingNormalizerBorrowed;
@@ -191,10 +193,15 @@ pub fn clear(lines: usize, unclosed: bool) -> Vec<u8> {
 
 /// Whether the prompt that the CLI says it took is the one that was sent, but for the rewriting that
 /// the CLI is known to do: white space at both ends trimmed, tabs expanded, line ends made LF,
-/// characters composed, zero-width spaces removed, large pastes wrapped. Never by containment.
+/// characters composed, zero-width spaces removed, large pastes wrapped, image files attached. Never
+/// by containment.
 pub fn receipt_matches(sent: &str, seen: &str) -> bool {
     let sent = canonical(sent);
-    !sent.is_empty() && (canonical(seen) == sent || canonical(&unwrap_pastes(seen)) == sent)
+    if sent.is_empty() {
+        return false;
+    }
+    let (seen, unwrapped) = (canonical(seen), canonical(&unwrap_pastes(seen)));
+    seen == sent || unwrapped == sent || images::matches(&sent, &unwrapped)
 }
 
 fn canonical(text: &str) -> String {

@@ -227,3 +227,36 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_prompt_whose_images_were_attached_is_known_again() {
+    for (sent, seen) in [
+        // As the CLI was seen to do it.
+        ("/tmp/a.png", "[Image #1]"),
+        ("compare\n/tmp/a.png\nwith this", "[Image #1]compare\nwith this"),
+        ("look at /tmp/a.png", "[Image #1]look at"),
+        ("/tmp/a.png\n/tmp/b c.JPG\nwhich one", "[Image #1][Image #2]which one"),
+        ("'/tmp/a.png'", "[Image #3]"),
+        // The second one is not there.
+        ("/tmp/a.png\n/tmp/none.gif", "[Image #1]/tmp/none.gif"),
+        ("/tmp/none.gif\n/tmp/a.png", "[Image #1]/tmp/none.gif"),
+        ("about [Image #1]", "about [Image #1]"),
+    ] {
+        assert!(receipt_matches(sent, seen), "{sent:?} {seen:?}");
+    }
+    for (sent, seen) in [
+        ("compare\nthem", "[Image #1]compare\nthem"),
+        ("/tmp/a.png\ncompare", "compare"),
+        ("/tmp/a.png\ncompare", "[Image #1][Image #2]compare"),
+        ("/tmp/a.png\n/tmp/b.png\ncompare", "[Image #1]compare"),
+        ("/tmp/a.png\ncompare", "[Image #1]compare it"),
+        ("/tmp/a.png\nfirst\nsecond", "[Image #1]second\nfirst"),
+        ("/tmp/a.txt\nread", "[Image #1]read"),
+        ("ok", "[Image #1]"),
+        ("ok", "[Image #]ok"),
+    ] {
+        assert!(!receipt_matches(sent, seen), "{sent:?} {seen:?}");
+    }
+    let long = "a line\n".repeat(200_000) + "[Image #1]";
+    assert!(receipt_matches(&long, &long));
+}

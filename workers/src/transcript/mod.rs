@@ -5,7 +5,6 @@
 //! whoever needs an end of waiting brings it.
 
 mod agents;
-mod echo;
 mod lines;
 mod migrate;
 mod path;
@@ -15,7 +14,6 @@ mod tail;
 mod watch;
 
 pub use agents::AgentFollower;
-pub use echo::{Echo, PromptEcho};
 pub use lines::LINE_LIMIT;
 pub use migrate::{MigrateError, Migrated, migrate};
 pub use path::{agents_folder, config_dir, slug, transcript_path};

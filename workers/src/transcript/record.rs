@@ -71,8 +71,6 @@ pub struct Record {
     pub session_id: Option<String>,
     /// It belongs to a sub-agent, not to the session's own story.
     pub sidechain: bool,
-    /// Images in a user record, which have no fact.
-    pub images: usize,
     /// In order. None for bookkeeping. Each block of a message carries the usage of the *whole*
     /// message, as far as the record knew it: it is to be counted once per message id, the last one.
     pub facts: Vec<Fact>,
@@ -139,11 +137,7 @@ impl Record {
             ..Self::default()
         };
         record.facts = match text(value, "type") {
-            "user" => {
-                let (facts, images) = user::facts(value);
-                record.images = images;
-                facts
-            }
+            "user" => user::facts(value),
             "assistant" => assistant::facts(value),
             "system" => system::facts(value),
             "queue-operation" => system::queue(value),

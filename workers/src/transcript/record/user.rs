@@ -8,18 +8,16 @@ use crate::fact::{DeniedBy, Fact, PromptSource};
 const INTERRUPTED: &str = "[Request interrupted by user]";
 const INTERRUPTED_IN_TOOL: &str = "[Request interrupted by user for tool use]";
 
-/// The facts, and the count of images.
-pub(super) fn facts(value: &Value) -> (Vec<Fact>, usize) {
+pub(super) fn facts(value: &Value) -> Vec<Fact> {
     let content = &value["message"]["content"];
     let blocks = content.as_array().map(Vec::as_slice).unwrap_or_default();
-    let of = |kind: &'static str| blocks.iter().filter(move |block| text(block, "type") == kind);
-    let images = of("image").count();
-    let results: Vec<&Value> = of("tool_result").collect();
+    let results: Vec<&Value> =
+        blocks.iter().filter(|block| text(block, "type") == "tool_result").collect();
     if !results.is_empty() {
         let facts = results.iter().flat_map(|block| tool_result(block, value, results.len() == 1));
-        return (facts.collect(), images);
+        return facts.collect();
     }
-    (said(value, words(content)), images)
+    said(value, words(content))
 }
 
 /// Words. Whose they are is read from the record's fields; only records without those are told apart

@@ -72,16 +72,6 @@ fn words_of_a_person_are_never_taken_for_a_mark_of_the_cli() {
 }
 
 #[test]
-fn images_are_counted() {
-    let content = json!([
-        {"type": "text", "text": "[Image #1] look"},
-        {"type": "image", "source": {"type": "base64", "data": "AAAA"}},
-    ]);
-    let record = record(&user(content, json!({"promptSource": "typed"})));
-    assert_eq!(record.images, 1);
-}
-
-#[test]
 fn the_record_itself() {
     let value = json!({"type": "user", "uuid": "u", "promptId": "p", "sessionId": "s",
         "isSidechain": true, "message": {"content": "x"}});
