@@ -297,7 +297,7 @@ impl App {
             AppEvent::Live(text) => self.screen.live = text,
             AppEvent::Ask(question, reply) => {
                 let dialog = question_dialog(self.session.version, &question);
-                self.dialog = Some(Overlay::Question(dialog, Box::new(question), reply));
+                self.dialog = Some(Overlay::Question(dialog, question, reply));
             }
             AppEvent::Asked => {
                 let over = matches!(&self.dialog,

@@ -11,7 +11,7 @@ use crate::message::Message;
 pub enum AppEvent {
     Line(char, String),
     Live(String),
-    Ask(Question, oneshot::Sender<Answer>),
+    Ask(Box<Question>, oneshot::Sender<Answer>),
     /// The question was answered elsewhere or taken back.
     Asked,
 }
@@ -74,7 +74,7 @@ impl Front for AppFront {
 
     fn ask(&self, question: Question) -> LocalBoxFuture<'static, Answer> {
         let (reply, answer) = oneshot::channel();
-        self.tell(AppEvent::Ask(question, reply));
+        self.tell(AppEvent::Ask(Box::new(question), reply));
         let over = Over(self.events.clone());
         async move {
             let _over = over;

@@ -55,10 +55,6 @@ pub enum Verdict {
 }
 
 /// What a worker tells.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "nearly all are facts: a box for each streamed word saves nothing"
-)]
 #[derive(Debug)]
 pub enum WorkerEvent {
     /// It can take a prompt.

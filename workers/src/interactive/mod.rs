@@ -276,8 +276,8 @@ impl Interactive {
             HookEvent::PermissionRequest { tool, .. } => {
                 let moved = self.questions.asker_moved_on(record.agent_id.as_deref());
                 self.moved(moved).await;
-                let asker = if record.agent_id.is_some() { AskedBy::Agent } else { AskedBy::Turn };
-                self.see(Seen::Hook(HookSeen::PermissionAsked { asker })).await;
+                let by = if record.agent_id.is_some() { AskedBy::Agent } else { AskedBy::Turn };
+                self.see(Seen::Hook(HookSeen::PermissionAsked { by })).await;
                 if let Some(reply) = reply {
                     let kind = record.agent_type.filter(|kind| !kind.is_empty());
                     let agent = record.agent_id.map(|id| AskingAgent { id, kind });
@@ -332,8 +332,8 @@ impl Interactive {
     async fn moved(&mut self, moved: Vec<Moved>) {
         for moved in moved {
             match moved {
-                Moved::Settled(asker) => {
-                    self.see(Seen::Hook(HookSeen::PermissionSettled { asker })).await;
+                Moved::Settled(by) => {
+                    self.see(Seen::Hook(HookSeen::PermissionSettled { by })).await;
                 }
                 Moved::Retired(tool_use_id) => {
                     tell(&self.events, WorkerEvent::AskedRetired { tool_use_id });
@@ -404,8 +404,8 @@ impl Interactive {
         };
         for moved in moved {
             match moved {
-                Moved::Settled(asker) => {
-                    seen.push(Seen::Hook(HookSeen::PermissionSettled { asker }));
+                Moved::Settled(by) => {
+                    seen.push(Seen::Hook(HookSeen::PermissionSettled { by }));
                 }
                 Moved::Retired(tool_use_id) => {
                     tell(&self.events, WorkerEvent::AskedRetired { tool_use_id });
@@ -506,8 +506,8 @@ impl Interactive {
             self.starting.clear();
             for moved in moved {
                 match moved {
-                    Moved::Settled(asker) => {
-                        waiting.push_back(Seen::Hook(HookSeen::PermissionSettled { asker }));
+                    Moved::Settled(by) => {
+                        waiting.push_back(Seen::Hook(HookSeen::PermissionSettled { by }));
                     }
                     Moved::Retired(tool_use_id) => {
                         tell(&self.events, WorkerEvent::AskedRetired { tool_use_id });

@@ -21,9 +21,9 @@ impl Machine {
                     turn.output = true;
                 }
             }
-            HookSeen::PermissionAsked { asker } => self.permissions.asked(asker),
-            HookSeen::PermissionSettled { asker } => {
-                self.permissions.settled(asker);
+            HookSeen::PermissionAsked { by } => self.permissions.asked(by),
+            HookSeen::PermissionSettled { by } => {
+                self.permissions.settled(by);
                 self.look_again();
             }
             HookSeen::Stop { prompt_id, last_message } => {

@@ -94,11 +94,11 @@ pub enum HookSeen {
     },
     /// A permission or question dialog may be open from now on.
     PermissionAsked {
-        asker: AskedBy,
+        by: AskedBy,
     },
     /// One of those that were asked is settled, whoever settled it.
     PermissionSettled {
-        asker: AskedBy,
+        by: AskedBy,
     },
     Stop {
         prompt_id: Option<String>,

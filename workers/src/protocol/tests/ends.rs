@@ -169,7 +169,7 @@ fn an_esc_never_follows_an_esc_while_idle() {
 #[test]
 fn a_dialog_that_an_interrupt_closed_keeps_no_prompt_back() {
     let mut rig = Rig::running("go");
-    rig.hook(HookSeen::PermissionAsked { asker: AskedBy::Turn });
+    rig.hook(HookSeen::PermissionAsked { by: AskedBy::Turn });
     rig.see(Seen::Interrupt);
     rig.record(Fact::Interrupted { in_tool: true });
     rig.did.clear();
@@ -349,9 +349,9 @@ fn silence_is_measured_from_the_last_sign_of_life_and_not_while_a_person_is_aske
         rig.pass(almost);
         rig.see(sign);
     }
-    rig.hook(HookSeen::PermissionAsked { asker: AskedBy::Turn });
+    rig.hook(HookSeen::PermissionAsked { by: AskedBy::Turn });
     rig.pass(limit * 3);
-    rig.hook(HookSeen::PermissionSettled { asker: AskedBy::Turn });
+    rig.hook(HookSeen::PermissionSettled { by: AskedBy::Turn });
     rig.pass(almost);
     assert_eq!(rig.ends(), Vec::<String>::new());
     rig.pass(ms(1));

@@ -134,7 +134,7 @@ fn control_characters_nul_and_commands_are_refused_unwritten() {
 fn a_steer_presses_no_key_into_a_permission_dialog() {
     // Open already.
     let mut rig = Rig::running("go");
-    rig.hook(HookSeen::PermissionAsked { asker: AskedBy::Turn });
+    rig.hook(HookSeen::PermissionAsked { by: AskedBy::Turn });
     rig.steer(1, "x");
     assert!(refused(&rig, 1) && rig.wrote().is_empty());
     let mut rig = Rig::running("go");
@@ -145,11 +145,11 @@ fn a_steer_presses_no_key_into_a_permission_dialog() {
     let mut rig = Rig::running("go");
     rig.see(Seen::Steer { ticket: 1, text: "x".to_owned() });
     rig.screen = dialog("Bash command");
-    rig.hook(HookSeen::PermissionAsked { asker: AskedBy::Turn });
+    rig.hook(HookSeen::PermissionAsked { by: AskedBy::Turn });
     rig.pass(ms(5000));
     assert_eq!(rig.wrote(), [pasted("x")]);
     rig.screen = plain();
-    rig.hook(HookSeen::PermissionSettled { asker: AskedBy::Turn });
+    rig.hook(HookSeen::PermissionSettled { by: AskedBy::Turn });
     assert_eq!(rig.wrote(), [pasted("x"), "\r".to_owned()]);
     // Never answered: nothing was handed over, and the box is emptied before the next words.
     let mut rig = Rig::running("go");

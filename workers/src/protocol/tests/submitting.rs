@@ -98,7 +98,7 @@ fn no_key_is_sent_while_a_permission_or_question_dialog_may_be_open() {
         let mut rig = Rig::ready();
         rig.see(Seen::Submit { ticket: 1, text: "hello".to_owned() });
         if by_hook {
-            rig.hook(HookSeen::PermissionAsked { asker: AskedBy::Turn });
+            rig.hook(HookSeen::PermissionAsked { by: AskedBy::Turn });
         } else {
             rig.screen = dialog("Bash command");
         }
@@ -121,10 +121,10 @@ fn no_key_is_sent_while_a_permission_or_question_dialog_may_be_open() {
 fn the_cr_follows_when_the_dialog_is_gone() {
     let mut rig = Rig::ready();
     rig.see(Seen::Submit { ticket: 1, text: "hello".to_owned() });
-    rig.hook(HookSeen::PermissionAsked { asker: AskedBy::Turn });
+    rig.hook(HookSeen::PermissionAsked { by: AskedBy::Turn });
     rig.pass(ms(2000));
     assert_eq!(rig.wrote().len(), 1);
-    rig.hook(HookSeen::PermissionSettled { asker: AskedBy::Turn });
+    rig.hook(HookSeen::PermissionSettled { by: AskedBy::Turn });
     assert_eq!(rig.wrote(), wrote(&[&pasted("hello"), "\r"]));
 }
 

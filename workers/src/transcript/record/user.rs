@@ -96,7 +96,7 @@ pub(super) fn command_output(text: &str) -> Option<String> {
 /// `alone`: the record's structured result belongs to this block.
 fn tool_result(block: &Value, value: &Value, alone: bool) -> Vec<Fact> {
     let id = text(block, "tool_use_id").to_owned();
-    let output = words(&block["content"]);
+    let output = without_tags(words(&block["content"]));
     let is_error = block["is_error"] == true;
     let structured = if alone { &value["toolUseResult"] } else { &Value::Null };
     let mut facts = Vec::new();
@@ -109,6 +109,15 @@ fn tool_result(block: &Value, value: &Value, alone: bool) -> Vec<Fact> {
         denied: denied(value, structured).filter(|_| is_error && alone),
     });
     facts
+}
+
+/// The CLI's own mark around errors of a call is meant for the model.
+fn without_tags(output: String) -> String {
+    let inner = output.trim().strip_prefix("<tool_use_error>");
+    match inner.and_then(|rest| rest.strip_suffix("</tool_use_error>")) {
+        Some(inner) => inner.trim().to_owned(),
+        None => output,
+    }
 }
 
 fn denied(value: &Value, structured: &Value) -> Option<DeniedBy> {

@@ -320,3 +320,18 @@ fn ends_of_background_tasks() {
     );
     assert_eq!(notification(""), []);
 }
+
+#[test]
+fn the_mark_around_an_error_of_a_call_is_not_shown() {
+    for (content, expected) in [
+        ("<tool_use_error>File not found.</tool_use_error>", "File not found."),
+        ("<tool_use_error>half", "<tool_use_error>half"),
+        ("about <tool_use_error>x</tool_use_error>", "about <tool_use_error>x</tool_use_error>"),
+    ] {
+        let block = json!([{"type": "tool_result", "tool_use_id": "t", "is_error": true,
+            "content": content}]);
+        let facts = facts(&user(block, json!({})));
+        let [Fact::ToolResult { output, .. }] = facts.as_slice() else { panic!("{facts:?}") };
+        assert_eq!(output, expected);
+    }
+}
