@@ -153,6 +153,10 @@ fn perform(
             let result = session.lend(|| outside.edit(&text))?;
             app.editor_closed(Instant::now(), result);
         }
+        Effect::EditRequest(id, text) => {
+            let result = session.lend(|| outside.edit(&text))?;
+            app.request_edited(Instant::now(), id, result);
+        }
         Effect::Suspend => {
             if !session.suspend()? {
                 let words = "cannot suspend: no shell is waiting that could continue this program";

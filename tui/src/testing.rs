@@ -1,7 +1,7 @@
 //! What the tests of several rooms share: keys by name in, the screen as text out.
 
 use claw_runtime::permissions::{
-    PermissionLevel, PermissionMode, PermissionRequest, RequestId, RequestKind,
+    Asker, Digest, PermissionLevel, PermissionMode, PermissionRequest, RequestId, RequestKind,
 };
 use claw_runtime::tools::Grant;
 use claw_runtime::usage::TokenUsage;
@@ -93,8 +93,10 @@ pub fn summary(stop: TurnStop) -> TurnSummary {
 pub fn request(tool: &str, input: &str) -> PermissionRequest {
     PermissionRequest {
         id: RequestId::next(),
-        kind: RequestKind::Tool,
-        agent: None,
+        kind: RequestKind::Tool { editable: true },
+        asker: Asker::default(),
+        digest: Digest::of(input),
+        expires: None,
         tool_use_id: "use".into(),
         tool_name: tool.into(),
         input: input.into(),

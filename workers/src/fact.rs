@@ -192,6 +192,10 @@ pub enum Fact {
     },
     /// The queue became the next turn.
     Dequeued,
+    /// It is in plan mode and keeps its plan in this file.
+    PlanFile {
+        path: String,
+    },
     Compacted {
         automatic: bool,
         before_tokens: u64,

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use claw_runtime::TurnContext;
 use claw_runtime::permissions::{
-    PermissionLevel, PermissionMode, PermissionPromptDecision, PermissionRequest, RequestId,
-    RequestKind,
+    Asker, Digest, PermissionLevel, PermissionMode, PermissionPromptDecision, PermissionRequest,
+    RequestId, RequestKind,
 };
 use claw_runtime::tools::Grant;
 use tokio::task::spawn_blocking;
@@ -185,7 +185,9 @@ fn trust_question(config: &WorkerConfig) -> PermissionRequest {
     PermissionRequest {
         id: RequestId::next(),
         kind: RequestKind::TrustFolder,
-        agent: None,
+        asker: Asker::default(),
+        digest: Digest::of(&folder),
+        expires: None,
         tool_use_id: String::new(),
         tool_name: "Claude Code".to_owned(),
         input: folder.clone(),

@@ -6,7 +6,8 @@ use crate::api::ApiClient;
 use crate::context::TurnContext;
 use crate::event::TuiEvent;
 use crate::permissions::{
-    PermissionPromptDecision, PermissionRequest, PermissionVerdict, RequestId, RequestKind,
+    Asker, Digest, PermissionPromptDecision, PermissionRequest, PermissionVerdict, RequestId,
+    RequestKind,
 };
 use crate::session::{ContentBlock, ConversationMessage, MessageRole, unanswered_tool_uses};
 use crate::tools::{ToolCall, ToolExecutor, ToolOutcome};
@@ -76,27 +77,31 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
         if cx.cancel.is_cancelled() {
             return denied(call, INTERRUPTED, hook.feedback);
         }
-        match self.authorize(&call, cx).await {
+        match self.authorize(&mut call, cx).await {
             Ok(()) => PendingTool { call, denied: None, feedback: hook.feedback },
             Err(reason) => denied(call, &reason, hook.feedback),
         }
     }
 
-    /// Permission for a call, or the reason why it has none.
-    async fn authorize(&mut self, call: &ToolCall, cx: &TurnContext) -> Result<(), String> {
+    /// Permission for a call, which the person may change, or the reason why it has none.
+    async fn authorize(&mut self, call: &mut ToolCall, cx: &TurnContext) -> Result<(), String> {
         let requirement = self.tools.requirement(call);
         let reason = match self.policy.verdict(&call.name, &requirement) {
             PermissionVerdict::Allow => return Ok(()),
             PermissionVerdict::Deny { reason } => return Err(reason),
             PermissionVerdict::Ask { reason } => reason,
         };
+        let input = self.redactor.redact_values(&call.input).into_owned();
         let request = PermissionRequest {
             id: RequestId::next(),
-            kind: RequestKind::Tool,
-            agent: None,
+            // An input that is not shown as it is cannot be given back changed.
+            kind: RequestKind::Tool { editable: input == call.input },
+            asker: Asker::default(),
             tool_use_id: call.id.clone(),
             tool_name: call.name.clone(),
-            input: self.redactor.redact_values(&call.input).into_owned(),
+            input,
+            digest: Digest::of(&call.input),
+            expires: None,
             current_mode: self.policy.mode(),
             required: requirement.level,
             reason,
@@ -106,6 +111,14 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
         let can_be_granted = request.can_be_granted();
         match cx.prompter.decide(request, &cx.cancel).await {
             PermissionPromptDecision::AllowOnce => Ok(()),
+            PermissionPromptDecision::AllowInput { input } => {
+                call.input = input;
+                Ok(())
+            }
+            // Nothing that our tools ask is answered like this.
+            PermissionPromptDecision::Answers(_) | PermissionPromptDecision::ApprovePlan { .. } => {
+                Err("permission denied: the answer does not fit the question".to_owned())
+            }
             PermissionPromptDecision::AllowForSession => {
                 if can_be_granted {
                     self.policy.grant(&requirement.grant);

@@ -169,12 +169,14 @@ fn without_a_worker_it_says_so() {
 }
 
 #[test]
-fn a_question_that_needs_more_than_yes_is_answered_there() {
+fn a_question_of_a_shape_that_we_do_not_know_is_answered_there() {
     let claude = ClaudeBackend::new();
     let mut claw = claude.start();
-    let input = json!({"questions": [{"question": "Which colour?", "header": "Colour",
+    let question = json!({"question": "Which colour?", "header": "Colour",
         "multiSelect": false, "options": [{"label": "Red", "description": "the red one"},
-        {"label": "Blue", "description": "the blue one"}]}]});
+        {"label": "Blue", "description": "the blue one"}]});
+    // Answers are given by the words of a question: twice the same cannot be told apart.
+    let input = json!({"questions": [question, question]});
     let call = MessagesStream::new().tool_use("toolu_1", "AskUserQuestion", &input.to_string());
     claude.api.push(call.stop("tool_use", 3).reply());
     claude.api.push(MessagesStream::say("Red it is."));

@@ -53,6 +53,10 @@ impl App {
             DialogOutcome::Ignored => {}
             DialogOutcome::Consumed => return,
             DialogOutcome::Answered(answer) => return self.answered(now, &answer),
+            DialogOutcome::Edit(id, text) => {
+                effects.push(Effect::EditRequest(id, text));
+                return;
+            }
         }
         if let Event::Mouse(mouse) = event {
             // What lies under a dialog is not what was clicked at.

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use claw_runtime::NoticeLevel;
 use claw_runtime::driver::Command;
+use claw_runtime::permissions::RequestId;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -66,6 +67,9 @@ pub enum Effect {
     Copy(String),
     /// Open the text in the person's editor; the result comes back through `App::editor_closed`.
     OpenEditor(String),
+    /// The same with what a request is about; the result comes back through
+    /// `App::request_edited`.
+    EditRequest(RequestId, String),
     /// Give the terminal back to the shell until SIGCONT.
     Suspend,
     /// Turn mouse capture on or off.
@@ -221,7 +225,7 @@ impl App {
             Line::from("too small").render(area, frame.buffer_mut());
             return;
         }
-        self.lay_out(area);
+        self.lay_out(now, area);
         if self.is_worker_shown() {
             return self.draw_worker(area, frame);
         }
@@ -244,7 +248,7 @@ impl App {
         let caret = if let Some(picker) = &mut self.picker {
             picker.draw(above, buf, &self.theme)
         } else if self.permissions.is_focused() {
-            self.permissions.draw(layout.dialog, buf, &self.theme)
+            self.permissions.draw(now, layout.dialog, buf, &self.theme)
         } else {
             caret
         };
@@ -255,13 +259,13 @@ impl App {
     }
 
     /// Where everything is on a screen of this size.
-    fn lay_out(&mut self, area: Rect) {
+    fn lay_out(&mut self, now: Instant, area: Rect) {
         let waits = self.permissions.is_waiting() && !self.permissions.is_focused();
         let composer = self.composer.height(area.width, area.height / 3);
         let wanted = Wanted { notice: u16::from(waits), composer, dialog: 0 };
         self.layout = view::layout(area, wanted);
         if self.permissions.is_focused() {
-            let dialog = self.permissions.rows(view::room_for_dialog(self.layout));
+            let dialog = self.permissions.rows(now, view::room_for_dialog(self.layout));
             self.layout = view::layout(area, Wanted { dialog, ..wanted });
         }
     }
@@ -271,6 +275,14 @@ impl App {
         match result {
             Ok(text) => self.composer.set_from_editor(&text),
             Err(message) => self.notice(now, NoticeLevel::Warning, &message),
+        }
+    }
+
+    /// The editor on what a request is about was closed.
+    pub fn request_edited(&mut self, now: Instant, id: RequestId, result: Result<String, String>) {
+        let edited = result.and_then(|text| self.permissions.edited(id, &text, now));
+        if let Err(message) = edited {
+            self.notice(now, NoticeLevel::Warning, &message);
         }
     }
 

@@ -3,12 +3,13 @@
 //! The command of a shell call comes first and as it is; an edit shows its diff; all other fields
 //! follow as JSON, texts of several lines as they are. Every control and format character is made visible.
 
-use claw_runtime::permissions::PermissionRequest;
+use claw_runtime::permissions::{Question, RequestKind};
 use serde_json::Value;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use super::frame;
+use super::permission::Waiting;
 use crate::sanitise;
 
 /// Fields whose text the diff shows already.
@@ -40,7 +41,7 @@ pub struct BodyLine {
 }
 
 /// The body, and its rows at the width it was last asked for.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Body {
     /// What the call is about, in one line of at most [`SUBJECT_COLUMNS`].
     pub subject: String,
@@ -50,8 +51,24 @@ pub struct Body {
 }
 
 impl Body {
-    pub fn new(request: &PermissionRequest) -> Self {
-        Self { subject: subject(request), lines: lines(request), rows: Vec::new(), width: None }
+    pub(super) fn of(waiting: &Waiting) -> Self {
+        let request = &waiting.request;
+        let (subject, lines) = match (&request.kind, &waiting.edited) {
+            (RequestKind::Questions(_), _) => match waiting.question() {
+                Some(question) => (one_line(&question.question), question_lines(question)),
+                None => (String::new(), Vec::new()),
+            },
+            (RequestKind::Plan { text }, edited) => {
+                let text = edited.as_ref().unwrap_or(text);
+                let first = text.lines().find(|line| !line.trim().is_empty());
+                (one_line(first.unwrap_or_default()), text_lines(text))
+            }
+            (_, Some(input)) => (subject(input), lines(input, None)),
+            (_, None) => {
+                (subject(&request.input), lines(&request.input, request.preview.as_deref()))
+            }
+        };
+        Self { subject, lines, rows: Vec::new(), width: None }
     }
 
     /// How many rows it has at this width.
@@ -98,17 +115,34 @@ fn wrap(text: &str, width: usize) -> Vec<std::ops::Range<usize>> {
     rows
 }
 
-fn lines(request: &PermissionRequest) -> Vec<BodyLine> {
+/// The question with everything that its answers mean.
+fn question_lines(question: &Question) -> Vec<BodyLine> {
     let mut out = Vec::new();
-    let Ok(Value::Object(mut fields)) = serde_json::from_str(&request.input) else {
-        push(&mut out, Kind::Data, &request.input);
+    push(&mut out, Kind::Command, &question.question);
+    for option in question.options.iter().filter(|option| !option.description.is_empty()) {
+        push(&mut out, Kind::Context, &format!("{}: {}", option.label, option.description));
+    }
+    out
+}
+
+fn text_lines(text: &str) -> Vec<BodyLine> {
+    let mut out = Vec::new();
+    push(&mut out, Kind::Context, text.trim_end());
+    out
+}
+
+/// An input, and the diff of what it would do.
+fn lines(input: &str, preview: Option<&str>) -> Vec<BodyLine> {
+    let mut out = Vec::new();
+    let Ok(Value::Object(mut fields)) = serde_json::from_str(input) else {
+        push(&mut out, Kind::Data, input);
         return out;
     };
     if let Some(Value::String(command)) = fields.get("command") {
         push(&mut out, Kind::Command, command);
         fields.shift_remove("command");
     }
-    if request.preview.is_some() {
+    if preview.is_some() {
         fields.retain(|name, _| !IN_DIFF.contains(&name.as_str()));
     }
     // Text of several lines is read as lines, not as one string full of `\n`.
@@ -123,14 +157,14 @@ fn lines(request: &PermissionRequest) -> Vec<BodyLine> {
     if !fields.is_empty() {
         match serde_json::to_string_pretty(&Value::Object(fields)) {
             Ok(json) => push(&mut out, Kind::Data, &json),
-            Err(_) => push(&mut out, Kind::Data, &request.input),
+            Err(_) => push(&mut out, Kind::Data, input),
         }
     }
     for (name, text) in texts {
         push(&mut out, Kind::Hunk, &format!("{name}:"));
         push(&mut out, Kind::Context, &text);
     }
-    if let Some(diff) = &request.preview {
+    if let Some(diff) = preview {
         for line in diff.lines() {
             let kind = match line.as_bytes().first() {
                 Some(b'+') => Kind::Added,
@@ -152,14 +186,18 @@ fn push(out: &mut Vec<BodyLine>, kind: Kind, text: &str) {
     out.extend(safe.split('\n').map(|line| BodyLine { kind, text: line.to_owned() }));
 }
 
-fn subject(request: &PermissionRequest) -> String {
-    let text = match serde_json::from_str(&request.input) {
+fn subject(input: &str) -> String {
+    let text = match serde_json::from_str(input) {
         Ok(Value::Object(fields)) => SUBJECT
             .iter()
             .find_map(|name| fields.get(*name)?.as_str().map(str::to_owned))
-            .unwrap_or_else(|| request.input.clone()),
-        _ => request.input.clone(),
+            .unwrap_or_else(|| input.to_owned()),
+        _ => input.to_owned(),
     };
-    let safe = sanitise::reveal(&text);
+    one_line(&text)
+}
+
+fn one_line(text: &str) -> String {
+    let safe = sanitise::reveal(text);
     frame::cut(&sanitise::single_line(&safe), SUBJECT_COLUMNS)
 }

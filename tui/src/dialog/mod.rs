@@ -5,6 +5,8 @@
 //! hands out the chosen value.
 
 mod body;
+mod choice;
+mod edit;
 mod frame;
 mod permission;
 mod permission_draw;

@@ -11,11 +11,14 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use claw_runtime::permissions::{
-    PermissionPromptDecision, PermissionReply, PermissionRequest, RequestId, RequestKind,
+    PermissionPromptDecision, PermissionReply, PermissionRequest, Question, QuestionAnswer,
+    RequestId, RequestKind,
 };
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseEventKind};
 
 use super::body::Body;
+use super::choice::{Choice, choices};
+use super::edit;
 use crate::composer::editor::Editor;
 
 /// How long the composer must have been left alone.
@@ -33,6 +36,9 @@ pub enum DialogOutcome {
     Ignored,
     Consumed,
     Answered(Answer),
+    /// Open this text in the person's editor; the result comes back through
+    /// [`PermissionDialog::edited`].
+    Edit(RequestId, String),
 }
 
 /// A request was answered.
@@ -45,48 +51,59 @@ pub struct Answer {
     pub late: bool,
 }
 
-/// What can be answered, in the order of the screen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Choice {
-    Deny,
-    DenyWithReason,
-    AllowOnce,
-    AllowForSession,
-}
-
-/// Answers to a question that holds for good.
-const ONCE_AND_FOR_ALL: [Choice; 2] = [Choice::Deny, Choice::AllowOnce];
-
-impl Choice {
-    const ALL: [Self; 4] =
-        [Self::Deny, Self::DenyWithReason, Self::AllowOnce, Self::AllowForSession];
-
-    /// What this request can be answered with. "For this session" is not offered where it would not
-    /// hold.
-    pub(super) fn of(request: &PermissionRequest) -> &'static [Self] {
-        if request.kind == RequestKind::TrustFolder {
-            return &ONCE_AND_FOR_ALL;
-        }
-        let all = Self::ALL.as_slice();
-        if request.can_be_granted() { all } else { &all[..all.len() - 1] }
-    }
-
-    pub(super) fn allows(self) -> bool {
-        matches!(self, Self::AllowOnce | Self::AllowForSession)
-    }
-
-    /// The neighbour; the ends hold, so that one stray key never jumps from Deny to Allow.
-    fn step(self, forward: bool, choices: &[Self]) -> Self {
-        let at = choices.iter().position(|choice| *choice == self).unwrap_or(0);
-        let to = if forward { at + 1 } else { at.saturating_sub(1) };
-        choices.get(to).copied().unwrap_or(self)
-    }
-}
-
 pub(super) struct Waiting {
     pub(super) request: PermissionRequest,
     reply: PermissionReply,
     pub(super) body: Body,
+    pub(super) since: Instant,
+    /// The input or the plan as the person has changed it.
+    pub(super) edited: Option<String>,
+    /// Answers to the first of several questions.
+    answers: Vec<QuestionAnswer>,
+    /// Options that are marked where several may be chosen.
+    pub(super) marked: Vec<usize>,
+}
+
+impl Waiting {
+    /// The question that is asked now.
+    pub(super) fn question(&self) -> Option<&Question> {
+        match &self.request.kind {
+            RequestKind::Questions(questions) => questions.get(self.answers.len()),
+            _ => None,
+        }
+    }
+
+    /// Its place among the questions of this request, and how many there are.
+    pub(super) fn question_place(&self) -> Option<(usize, usize)> {
+        match &self.request.kind {
+            RequestKind::Questions(questions) => Some((self.answers.len() + 1, questions.len())),
+            _ => None,
+        }
+    }
+
+    /// What an editor is to open on.
+    fn editable_text(&self) -> String {
+        match &self.request.kind {
+            RequestKind::Plan { text } => self.edited.clone().unwrap_or_else(|| text.clone()),
+            _ => edit::text_of(self.edited.as_ref().unwrap_or(&self.request.input)),
+        }
+    }
+
+    /// The answer that lets it go on as it stands.
+    fn approval(&self) -> PermissionPromptDecision {
+        match (&self.request.kind, &self.edited) {
+            (RequestKind::Plan { text }, edited) => {
+                let text = edited.as_ref().unwrap_or(text).clone();
+                PermissionPromptDecision::ApprovePlan { text }
+            }
+            (_, Some(input)) => PermissionPromptDecision::AllowInput { input: input.clone() },
+            (_, None) => PermissionPromptDecision::AllowOnce,
+        }
+    }
+
+    fn rebuild(&mut self) {
+        self.body = Body::of(self);
+    }
 }
 
 /// All waiting requests, oldest first; the first is the one that is asked.
@@ -132,8 +149,17 @@ impl Default for PermissionDialog {
 impl PermissionDialog {
     /// A request arrived. It waits behind those that came before.
     pub fn push(&mut self, request: PermissionRequest, reply: PermissionReply, now: Instant) {
-        let body = Body::new(&request);
-        self.waiting.push_back(Waiting { request, reply, body });
+        let mut waiting = Waiting {
+            request,
+            reply,
+            body: Body::default(),
+            since: now,
+            edited: None,
+            answers: Vec::new(),
+            marked: Vec::new(),
+        };
+        waiting.rebuild();
+        self.waiting.push_back(waiting);
         if self.waiting.len() == 1 {
             self.done = 0;
             self.bring_to_front(now);
@@ -161,7 +187,7 @@ impl PermissionDialog {
     /// for. A sub-agent in the background may ask on.
     pub fn end_turn(&mut self, now: Instant) {
         let over =
-            |waiting: &&Waiting| waiting.request.agent.is_none() || waiting.reply.is_closed();
+            |waiting: &&Waiting| waiting.request.asker.agent.is_none() || waiting.reply.is_closed();
         let over = self.waiting.iter().filter(over).map(|waiting| waiting.request.id);
         for id in over.collect::<Vec<_>>() {
             self.retire(id, now);
@@ -216,8 +242,28 @@ impl PermissionDialog {
     }
 
     /// What the request in front can be answered with, in the order of the screen.
-    pub(super) fn choices(&self) -> &'static [Choice] {
-        self.front().map_or(&[], Choice::of)
+    pub(super) fn choices(&self) -> Vec<Choice> {
+        self.waiting.front().map(choices).unwrap_or_default()
+    }
+
+    /// Another request that waits comes to the front, by age.
+    fn jump(&mut self, now: Instant, forward: bool) -> DialogOutcome {
+        if self.waiting.len() > 1 {
+            if forward {
+                self.waiting.rotate_left(1);
+            } else {
+                self.waiting.rotate_right(1);
+            }
+            self.guard_until = Some(now + SETTLE);
+            self.bring_to_front(now);
+        }
+        DialogOutcome::Consumed
+    }
+
+    /// The place of the request in front among all that wait, by age, from 0.
+    pub(super) fn age_place(&self) -> usize {
+        let Some(front) = self.front() else { return 0 };
+        self.waiting.iter().filter(|other| other.request.id < front.id).count()
     }
 
     /// The person asked for the dialog. True when there is one.
@@ -303,8 +349,10 @@ impl PermissionDialog {
             return self.other_key(now, key);
         }
         match key.code {
-            KeyCode::Up | KeyCode::Left | KeyCode::BackTab => self.choose(false),
-            KeyCode::Down | KeyCode::Right | KeyCode::Tab => self.choose(true),
+            KeyCode::Up | KeyCode::BackTab => self.choose(false),
+            KeyCode::Down | KeyCode::Tab => self.choose(true),
+            KeyCode::Left => self.jump(now, false),
+            KeyCode::Right => self.jump(now, true),
             KeyCode::PageUp => self.scroll_by(false, self.page.max(2) - 1),
             KeyCode::PageDown => self.scroll_by(true, self.page.max(2) - 1),
             KeyCode::Home => self.scroll_by(false, usize::MAX),
@@ -347,7 +395,7 @@ impl PermissionDialog {
     }
 
     fn choose(&mut self, forward: bool) -> DialogOutcome {
-        self.choice = self.choice.step(forward, self.choices());
+        self.choice = self.choice.step(forward, &self.choices());
         DialogOutcome::Consumed
     }
 
@@ -358,16 +406,23 @@ impl PermissionDialog {
         DialogOutcome::Consumed
     }
 
-    /// The field for a reason: the only place where letters stay in the dialog, after Enter on
-    /// "Deny with a reason". Only Enter confirms.
+    /// The field for a reason or an answer: the only place where letters stay in the dialog, after Enter
+    /// on the choice that opens it. Only Enter confirms.
     fn reason_key(&mut self, now: Instant, key: &KeyEvent) -> DialogOutcome {
         let Some(field) = self.reason.as_mut() else { return DialogOutcome::Ignored };
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let plain = !key.modifiers.intersects(!KeyModifiers::SHIFT);
         match key.code {
             KeyCode::Enter if plain => {
-                let reason = field.text().trim().to_owned();
-                let reason = (!reason.is_empty()).then_some(reason);
+                let text = field.text().trim().to_owned();
+                if self.choice == Choice::Other {
+                    return if text.is_empty() {
+                        DialogOutcome::Consumed
+                    } else {
+                        self.answer_question(now, text)
+                    };
+                }
+                let reason = (!text.is_empty()).then_some(text);
                 return self.answer(now, PermissionPromptDecision::Deny { reason });
             }
             KeyCode::Esc => self.reason = None,
@@ -398,11 +453,92 @@ impl PermissionDialog {
                 self.reason = Some(Editor::default());
                 DialogOutcome::Consumed
             }
+            Choice::Edit => self.waiting.front().map_or(DialogOutcome::Consumed, |front| {
+                DialogOutcome::Edit(front.request.id, front.editable_text())
+            }),
             // The hint on the screen says what is missing.
             _ if !self.seen_end => DialogOutcome::Consumed,
-            Choice::AllowOnce => self.answer(now, PermissionPromptDecision::AllowOnce),
+            Choice::AllowOnce => {
+                let approval = self.waiting.front().map(Waiting::approval);
+                approval.map_or(DialogOutcome::Consumed, |approval| self.answer(now, approval))
+            }
             Choice::AllowForSession => self.answer(now, PermissionPromptDecision::AllowForSession),
+            Choice::Option(at) => self.choose_option(now, at),
+            Choice::Other => {
+                self.reason = Some(Editor::default());
+                DialogOutcome::Consumed
+            }
+            Choice::Done => {
+                let Some(front) = self.waiting.front() else { return DialogOutcome::Consumed };
+                let marked = front.marked.iter().filter_map(|at| {
+                    front.question().and_then(|question| question.options.get(*at))
+                });
+                let labels: Vec<&str> = marked.map(|option| option.label.as_str()).collect();
+                if labels.is_empty() {
+                    return DialogOutcome::Consumed;
+                }
+                let answer = labels.join(", ");
+                self.answer_question(now, answer)
+            }
         }
+    }
+
+    /// An answer that is offered: it is the answer, or one of several that are marked.
+    fn choose_option(&mut self, now: Instant, at: usize) -> DialogOutcome {
+        let Some(front) = self.waiting.front_mut() else { return DialogOutcome::Consumed };
+        let Some(question) = front.question() else { return DialogOutcome::Consumed };
+        let Some(option) = question.options.get(at) else { return DialogOutcome::Consumed };
+        if !question.multi_select {
+            let label = option.label.clone();
+            return self.answer_question(now, label);
+        }
+        if front.marked.contains(&at) {
+            front.marked.retain(|marked| *marked != at);
+        } else {
+            front.marked.push(at);
+            front.marked.sort_unstable();
+        }
+        DialogOutcome::Consumed
+    }
+
+    /// One question is answered; the next one comes up, or all answers go off together.
+    fn answer_question(&mut self, now: Instant, answer: String) -> DialogOutcome {
+        let Some(front) = self.waiting.front_mut() else { return DialogOutcome::Consumed };
+        let Some(question) = front.question() else { return DialogOutcome::Consumed };
+        let question = question.question.clone();
+        front.answers.push(QuestionAnswer { question, answer });
+        front.marked.clear();
+        if front.question().is_none() {
+            let answers = std::mem::take(&mut front.answers);
+            return self.answer(now, PermissionPromptDecision::Answers(answers));
+        }
+        front.rebuild();
+        self.guard_until = Some(now + SETTLE);
+        self.bring_to_front(now);
+        DialogOutcome::Consumed
+    }
+
+    /// The person's editor was closed: what it holds now is to be looked at and decided about again.
+    /// The error says why it cannot run; nothing has changed then.
+    pub fn edited(&mut self, id: RequestId, text: &str, now: Instant) -> Result<(), String> {
+        let gone = "the request was no longer waiting; your change had no effect";
+        let waiting = self.waiting.iter_mut().find(|waiting| waiting.request.id == id);
+        let waiting = waiting.ok_or_else(|| gone.to_owned())?;
+        let edited = match &waiting.request.kind {
+            RequestKind::Plan { text: plan } if text.trim() == plan.trim() => None,
+            RequestKind::Plan { .. } if text.trim().is_empty() => {
+                return Err("an empty plan cannot be approved".to_owned());
+            }
+            RequestKind::Plan { .. } => Some(text.trim_end().to_owned()),
+            _ => {
+                let input = edit::input_of(&waiting.request.input, text)?;
+                (input != waiting.request.input).then_some(input)
+            }
+        };
+        waiting.edited = edited;
+        waiting.rebuild();
+        self.bring_to_front(now);
+        Ok(())
     }
 
     /// Hands the answer to the request in front; the next one comes up, still focused, but deaf to

@@ -1,5 +1,7 @@
 //! The permission dialog on the screen, from a whole box down to two lines.
 
+use std::time::Instant;
+
 use claw_runtime::permissions::{PermissionRequest, RequestKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -8,14 +10,17 @@ use ratatui::widgets::{Clear, Widget};
 use unicode_width::UnicodeWidthStr;
 
 use super::body::Kind;
+use super::choice::Choice;
 use super::frame::{self, put};
-use super::permission::{Choice, PermissionDialog};
+use super::permission::PermissionDialog;
 use crate::numbers::grouped;
 use crate::sanitise;
 use crate::theme::Theme;
 
 /// Rows of a box around the facts, the input and the choices: frame, hint, count of hidden lines.
 const AROUND: usize = 2 + 2;
+/// Seconds after which it is said how long a request waits.
+const LONG_WAIT: u64 = 10;
 /// Columns below which there is no box.
 const BOX_COLUMNS: u16 = 40;
 
@@ -35,7 +40,7 @@ impl PermissionDialog {
         let tool = sanitise::single_line(&waiting.request.tool_name).into_owned();
         let more = match self.len() {
             1 => String::new(),
-            n => format!(" (1 of {n})"),
+            n => format!(" ({} of {n})", self.age_place() + 1),
         };
         let head = headline(&waiting.request);
         let fixed = head.width() + more.width() + HOW_TO_ANSWER.width();
@@ -64,24 +69,30 @@ impl PermissionDialog {
 
     /// Draws the focused dialog at the bottom of the area. Returns where the terminal's cursor
     /// belongs while a reason is typed.
-    pub fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Option<Position> {
+    pub fn draw(
+        &mut self,
+        now: Instant,
+        area: Rect,
+        buf: &mut Buffer,
+        theme: &Theme,
+    ) -> Option<Position> {
         let area = area.intersection(*buf.area());
         if !self.focused || self.waiting.is_empty() || area.is_empty() {
             return None;
         }
-        if self.is_boxed(area) {
-            self.draw_box(area, buf, theme)
+        if self.is_boxed(now, area) {
+            self.draw_box(now, area, buf, theme)
         } else {
             self.draw_small(area, buf, theme)
         }
     }
 
     /// Rows that the focused dialog would like to have of this area; 0 when it is not drawn.
-    pub fn rows(&mut self, area: Rect) -> u16 {
+    pub fn rows(&mut self, now: Instant, area: Rect) -> u16 {
         if !self.focused || area.is_empty() {
             return 0;
         }
-        let (boxed, around) = (self.is_boxed(area), self.rows_around());
+        let (boxed, around) = (self.is_boxed(now, area), self.rows_around(now));
         let width = usize::from(area.width).saturating_sub(if boxed { 4 } else { 0 });
         let Some(front) = self.waiting.front_mut() else { return 0 };
         let around = if boxed { around } else { 3 };
@@ -89,13 +100,13 @@ impl PermissionDialog {
     }
 
     /// Rows of a box around the input.
-    fn rows_around(&self) -> usize {
-        AROUND + self.choices().len() + self.facts().len()
+    fn rows_around(&self, now: Instant) -> usize {
+        AROUND + self.choices().len() + self.facts(now).len()
     }
 
     /// There is room for a box.
-    fn is_boxed(&self, area: Rect) -> bool {
-        usize::from(area.height) > self.rows_around() && area.width >= BOX_COLUMNS
+    fn is_boxed(&self, now: Instant, area: Rect) -> bool {
+        usize::from(area.height) > self.rows_around(now) && area.width >= BOX_COLUMNS
     }
 
     fn title(&self) -> String {
@@ -107,15 +118,21 @@ impl PermissionDialog {
     fn place(&self) -> String {
         match self.done + self.waiting.len() {
             0 | 1 => String::new(),
-            all => format!(" · {} of {all}", self.done + 1),
+            all => format!(" · {} of {all}", self.done + self.age_place() + 1),
         }
     }
 
-    fn draw_box(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Option<Position> {
+    fn draw_box(
+        &mut self,
+        now: Instant,
+        area: Rect,
+        buf: &mut Buffer,
+        theme: &Theme,
+    ) -> Option<Position> {
         let width = usize::from(area.width).saturating_sub(4);
-        let facts = self.facts();
+        let facts = self.facts(now);
         let rows = self.waiting.front_mut()?.body.rows(width);
-        let wanted = u16::try_from(self.rows_around() + rows).unwrap_or(u16::MAX);
+        let wanted = u16::try_from(self.rows_around(now) + rows).unwrap_or(u16::MAX);
         let outer = frame::bottom(area, wanted);
         let inner = frame::boxed(outer, &self.title(), buf, theme);
         let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
@@ -135,7 +152,7 @@ impl PermissionDialog {
         }
         y += 1;
         let mut caret = None;
-        for &choice in choices {
+        for choice in choices {
             let line = Rect { y, height: 1, ..inner };
             caret = self.draw_choice(choice, line, buf, theme).or(caret);
             y += 1;
@@ -176,16 +193,29 @@ impl PermissionDialog {
     }
 
     /// Mode and level, and the reason when there is one; true marks a warning.
-    fn facts(&self) -> Vec<(String, bool)> {
-        let Some(request) = self.front() else { return Vec::new() };
-        let by = request.agent.as_ref().map(|agent| format!(" · for {}", shown(agent)));
-        let mut facts = match request.kind {
-            RequestKind::Tool => {
+    fn facts(&self, now: Instant) -> Vec<(String, bool)> {
+        let Some(waiting) = self.waiting.front() else { return Vec::new() };
+        let request = &waiting.request;
+        let by = request.asker.agent_words().map(|agent| format!(" · for {}", shown(&agent)));
+        let mut facts = match &request.kind {
+            RequestKind::Tool { .. } => {
                 let mode = format!("mode {} · needs {}", request.current_mode, request.required);
                 vec![(mode + &by.unwrap_or_default(), false)]
             }
             RequestKind::TrustFolder => Vec::new(),
+            RequestKind::Questions(_) => {
+                let place = waiting.question_place().filter(|(_, all)| *all > 1);
+                let place = place.map(|(at, all)| format!("question {at} of {all}"));
+                place.into_iter().map(|place| (place, false)).collect()
+            }
+            RequestKind::Plan { .. } => {
+                vec![("it changes files and runs commands once you approve".to_owned(), false)]
+            }
         };
+        let waited = now.saturating_duration_since(waiting.since).as_secs();
+        if waited >= LONG_WAIT {
+            facts.push((format!("waiting for {waited} s"), false));
+        }
         if let Some(reason) = &request.reason {
             facts.push((shown(reason), true));
         }
@@ -235,22 +265,11 @@ impl PermissionDialog {
         let selected = choice == self.choice;
         let closed = choice.allows() && !self.seen_end;
         let mark = if selected { "› " } else { "  " };
-        if let (Choice::DenyWithReason, true, Some(field)) = (choice, selected, &self.reason) {
-            return Some(draw_field(field, area, buf, theme));
+        if let (true, Some(field), Some(front)) = (selected, &self.reason, self.waiting.front()) {
+            return Some(draw_field(field, choice.field(front), area, buf, theme));
         }
-        let mut label = match (choice, self.front()) {
-            (Choice::Deny, _) => "Deny".to_owned(),
-            (Choice::DenyWithReason, _) => "Deny with a reason…".to_owned(),
-            (Choice::AllowOnce, Some(request)) if request.kind == RequestKind::TrustFolder => {
-                "Trust this folder".to_owned()
-            }
-            (Choice::AllowOnce, _) => "Allow once".to_owned(),
-            (Choice::AllowForSession, request) => {
-                let words = request.map_or("", |request| request.grant.words.as_str());
-                let words = sanitise::reveal(words);
-                format!("Allow for this session: {}", sanitise::single_line(&words))
-            }
-        };
+        let words = self.waiting.front().map(|front| choice.label(front)).unwrap_or_default();
+        let mut label = shown(&words);
         if closed {
             label.push_str(" (read to the end first)");
         }
@@ -268,23 +287,34 @@ impl PermissionDialog {
 
     fn hint(&self) -> String {
         if self.reason.is_some() {
-            return "Enter denies with this reason · Esc goes back".to_owned();
+            return match self.choice {
+                Choice::Other => "Enter gives this answer · Esc goes back",
+                _ => "Enter denies with this reason · Esc goes back",
+            }
+            .to_owned();
         }
         if self.choice.allows() && !self.seen_end {
             return "PageDown or End shows the rest; then it can be allowed".to_owned();
         }
-        "↑↓ choose · Enter confirms · Esc denies · letters go to your draft".to_owned()
+        let esc = match self.front().map(|request| &request.kind) {
+            Some(RequestKind::Questions(_)) => "leaves it",
+            Some(RequestKind::Plan { .. }) => "keeps planning",
+            _ => "denies",
+        };
+        let others = if self.len() > 1 { "←→ others · " } else { "" };
+        let letters = if self.len() > 1 { "letters: draft" } else { "letters go to your draft" };
+        format!("↑↓ choose · {others}Enter confirms · Esc {esc} · {letters}")
     }
 }
 
 /// The field for a reason; its end stays visible.
 fn draw_field(
     field: &crate::composer::editor::Editor,
+    label: &str,
     area: Rect,
     buf: &mut Buffer,
     theme: &Theme,
 ) -> Position {
-    let label = "› Reason: ";
     put(label, area, area.y, theme.accent, buf);
     let offset = u16::try_from(label.width()).unwrap_or(0).min(area.width.saturating_sub(1));
     let room = Rect { x: area.x + offset, width: area.width - offset, ..area };
@@ -313,9 +343,11 @@ fn shown(text: &str) -> String {
 
 fn headline(request: &PermissionRequest) -> String {
     let who = sanitise::single_line(&request.tool_name);
-    match request.kind {
-        RequestKind::Tool => format!("{who} asks for permission"),
+    match &request.kind {
+        RequestKind::Tool { .. } => format!("{who} asks for permission"),
         RequestKind::TrustFolder => format!("{who} asks: do you trust this folder?"),
+        RequestKind::Questions(_) => "A question for you".to_owned(),
+        RequestKind::Plan { .. } => "A plan for your approval".to_owned(),
     }
 }
 

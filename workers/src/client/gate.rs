@@ -4,14 +4,16 @@
 //! left to the CLI's own dialog.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use claw_runtime::TurnContext;
 use claw_runtime::permissions::{
-    PermissionMode, PermissionPolicy, PermissionPromptDecision, PermissionRequest,
+    Asker, Digest, PermissionMode, PermissionPolicy, PermissionPromptDecision, PermissionRequest,
     PermissionVerdict, RequestId, RequestKind,
 };
 use claw_runtime::tools::{Requirement, ToolCall};
 
+use super::answers;
 use crate::event::Verdict;
 
 /// Says what a call of a CLI tool needs. Known names (`Bash`, `Write`, ...) mean what our own tools
@@ -22,8 +24,14 @@ pub trait Judge: Send + Sync {
     fn preview(&self, call: &ToolCall) -> Option<String>;
 }
 
-/// Tools of the CLI whose answer is more than yes or no.
-const NEED_MORE_THAN_YES: [&str; 2] = ["AskUserQuestion", "ExitPlanMode"];
+/// What is known of a question besides its call.
+#[derive(Debug)]
+pub struct About {
+    pub asker: Asker,
+    pub expires: Instant,
+    /// What the CLI has in its plan file.
+    pub plan: Option<String>,
+}
 
 /// What is to be done with a question.
 #[derive(Debug)]
@@ -55,26 +63,32 @@ impl Gate {
         self.policy.clear_grants();
     }
 
-    /// Decides by the mode, or says what to ask for this sub-agent, or the turn itself.
-    pub fn rule(&self, call: &ToolCall, agent: Option<String>) -> Ruling {
-        if NEED_MORE_THAN_YES.contains(&call.name.as_str()) {
-            return Ruling::Leave;
-        }
+    /// Decides by the mode, or says what to ask.
+    pub fn rule(&self, call: &ToolCall, about: About) -> Ruling {
+        let Some(kind) = answers::kind(call, about.plan) else { return Ruling::Leave };
         let requirement = self.judge.requirement(call);
-        let reason = match self.policy.verdict(&call.name, &requirement) {
-            PermissionVerdict::Allow => {
-                return Ruling::Settled(Verdict::Allow { updated_input: None });
+        let mut reason = None;
+        // A question is for the person, whatever the mode.
+        if matches!(kind, RequestKind::Tool { .. }) {
+            match self.policy.verdict(&call.name, &requirement) {
+                PermissionVerdict::Allow => {
+                    return Ruling::Settled(Verdict::Allow { updated_input: None });
+                }
+                PermissionVerdict::Deny { reason } => {
+                    return Ruling::Settled(answers::deny(reason));
+                }
+                PermissionVerdict::Ask { reason: why } => reason = why,
             }
-            PermissionVerdict::Deny { reason } => return Ruling::Settled(deny(reason)),
-            PermissionVerdict::Ask { reason } => reason,
-        };
+        }
         Ruling::Ask(Box::new(PermissionRequest {
             id: RequestId::next(),
-            kind: RequestKind::Tool,
-            agent,
+            kind,
+            asker: about.asker,
             tool_use_id: call.id.clone(),
             tool_name: call.name.clone(),
             input: call.input.clone(),
+            digest: Digest::of(&call.input),
+            expires: Some(about.expires),
             current_mode: self.policy.mode(),
             required: requirement.level,
             reason,
@@ -97,25 +111,6 @@ impl Gate {
 /// Asks the person. A cancelled turn denies.
 pub async fn ask(request: PermissionRequest, cx: &TurnContext) -> PermissionPromptDecision {
     cx.prompter.decide(request, &cx.cancel).await
-}
-
-/// The person's words as the CLI takes them.
-pub fn verdict(decision: &PermissionPromptDecision) -> Verdict {
-    match decision {
-        PermissionPromptDecision::AllowOnce | PermissionPromptDecision::AllowForSession => {
-            Verdict::Allow { updated_input: None }
-        }
-        PermissionPromptDecision::Deny { reason: None } => {
-            deny("permission denied by the person".to_owned())
-        }
-        PermissionPromptDecision::Deny { reason: Some(reason) } => {
-            deny(format!("permission denied: {reason}"))
-        }
-    }
-}
-
-fn deny(message: String) -> Verdict {
-    Verdict::Deny { message, interrupt: false }
 }
 
 #[cfg(test)]
@@ -151,6 +146,10 @@ mod tests {
         ToolCall { id: "t".into(), name: name.into(), input: input.into(), iteration: 1 }
     }
 
+    fn about() -> About {
+        About { asker: Asker::default(), expires: Instant::now(), plan: None }
+    }
+
     fn letter(ruling: &Ruling) -> char {
         match ruling {
             Ruling::Settled(Verdict::Allow { .. }) => 'A',
@@ -173,17 +172,23 @@ mod tests {
         ] {
             let mut gate = Gate::new(Arc::new(ByName));
             gate.set_mode(mode);
-            let got: String = calls.iter().map(|call| letter(&gate.rule(call, None))).collect();
+            let got: String = calls.iter().map(|call| letter(&gate.rule(call, about()))).collect();
             assert_eq!(got, expected, "{mode}");
         }
     }
 
     #[test]
-    fn questions_that_need_more_than_yes_are_left_to_the_cli() {
-        let mut gate = Gate::new(Arc::new(ByName));
-        gate.set_mode(PermissionMode::Allow);
-        assert_eq!(letter(&gate.rule(&call("AskUserQuestion", "{}"), None)), '-');
-        assert_eq!(letter(&gate.rule(&call("ExitPlanMode", "{}"), None)), '-');
+    fn a_question_is_for_the_person_in_every_mode() {
+        let which = r#"{"questions":[{"question":"Which?","options":[{"label":"This"}]}]}"#;
+        for mode in [PermissionMode::ReadOnly, PermissionMode::Allow] {
+            let mut gate = Gate::new(Arc::new(ByName));
+            gate.set_mode(mode);
+            assert_eq!(letter(&gate.rule(&call("AskUserQuestion", which), about())), '?');
+            assert_eq!(letter(&gate.rule(&call("AskUserQuestion", "{}"), about())), '-');
+            assert_eq!(letter(&gate.rule(&call("ExitPlanMode", "{}"), about())), '-');
+            let plan = About { plan: Some("1.".into()), ..about() };
+            assert_eq!(letter(&gate.rule(&call("ExitPlanMode", "{}"), plan)), '?');
+        }
     }
 
     #[test]
@@ -194,24 +199,14 @@ mod tests {
         for call in [&bash, &protected] {
             gate.note(call, &PermissionPromptDecision::AllowForSession);
         }
-        assert_eq!(letter(&gate.rule(&bash, None)), 'A');
+        assert_eq!(letter(&gate.rule(&bash, about())), 'A');
         assert_eq!(
-            letter(&gate.rule(&protected, None)),
+            letter(&gate.rule(&protected, about())),
             '?',
             "what is protected is asked each time"
         );
-        assert_eq!(letter(&gate.rule(&call("Bash", "rm"), None)), '?');
+        assert_eq!(letter(&gate.rule(&call("Bash", "rm"), about())), '?');
         gate.clear_grants();
-        assert_eq!(letter(&gate.rule(&bash, None)), '?');
-    }
-
-    #[test]
-    fn only_a_yes_is_a_yes() {
-        assert!(matches!(verdict(&PermissionPromptDecision::AllowOnce), Verdict::Allow { .. }));
-        let denied = verdict(&PermissionPromptDecision::Deny { reason: Some("no".into()) });
-        assert_eq!(
-            denied,
-            Verdict::Deny { message: "permission denied: no".into(), interrupt: false }
-        );
+        assert_eq!(letter(&gate.rule(&bash, about())), '?');
     }
 }

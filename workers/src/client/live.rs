@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use claw_runtime::StreamSink;
 use claw_runtime::api::{AssistantTurn, ContextCompaction};
-use claw_runtime::permissions::PermissionPromptDecision;
+use claw_runtime::permissions::{Asker, PermissionPromptDecision};
 use claw_runtime::tools::ToolCall;
 use claw_runtime::{TuiEvent, TurnContext};
 use futures_util::StreamExt as _;
@@ -16,8 +16,10 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::gate::{self, Gate, Ruling};
+use super::answers;
+use super::gate::{self, About, Gate, Ruling};
 use super::memory::Memory;
+use super::plan::PlanFile;
 use crate::config::WorkerConfig;
 use crate::error::WorkerError;
 use crate::event::{Asked, TurnEnd, Verdict, WorkerEvent};
@@ -83,6 +85,9 @@ pub(super) struct Live {
     /// It was begun by us and has not taken a prompt yet.
     fresh: bool,
     ended: bool,
+    /// How long a question of its waits for an answer.
+    permission: Duration,
+    plan: PlanFile,
     /// Its last sign of use.
     used: Instant,
     /// Sub-agents in the background, and other tasks that go on after a turn, with their calls.
@@ -95,6 +100,7 @@ pub(super) struct Live {
 impl Live {
     pub(super) fn start(host: &Arc<Host>, config: WorkerConfig, ours: &str, open: &OpenAs) -> Self {
         let claude_session_id = open.session_id().to_owned();
+        let (permission, plan) = (config.timings.permission, PlanFile::of(&config));
         let (worker, events) = Worker::start(config, open.clone(), Arc::clone(host));
         Self {
             worker,
@@ -108,6 +114,8 @@ impl Live {
             in_unasked_turn: false,
             fresh: true,
             ended: false,
+            permission,
+            plan,
             used: Instant::now(),
             pending: Vec::new(),
             compacting: false,
@@ -168,7 +176,7 @@ impl Live {
                 gate.note(&decided.call, &decided.decision);
                 self.waiting.retain(|waiting| waiting.tool_use_id.as_deref() != Some(&decided.call.id));
                 // A question that was settled elsewhere meanwhile has nobody who listens.
-                let _settled = decided.reply.send(gate::verdict(&decided.decision));
+                let _settled = decided.reply.send(answers::verdict(&decided.call, &decided.decision));
                 Happened::Nothing
             }
             event = self.events.recv() => {
@@ -251,6 +259,7 @@ impl Live {
     }
 
     fn take_fact(&mut self, fact: Fact, cx: &TurnContext) {
+        self.plan.note(&fact);
         match &fact {
             Fact::AgentSpawned { agent, tool_use_id, background: true, .. } => {
                 self.pending.push((agent.clone(), tool_use_id.clone()));
@@ -277,11 +286,19 @@ impl Live {
         let Asked { tool_use_id, tool_name, input, agent, reply } = asked;
         let id = tool_use_id.clone().unwrap_or_default();
         let call = ToolCall { id, name: tool_name, input, iteration: 1 };
-        let words = agent.as_ref().map(|agent| match &agent.kind {
-            Some(kind) => format!("sub-agent {kind}"),
-            None => "a sub-agent".to_owned(),
-        });
-        match gate.rule(&call, words) {
+        let plan = answers::asks_for_plan(&call).then(|| self.plan.read()).flatten();
+        let (agent_id, agent_kind) = agent.map(|agent| (agent.id, agent.kind)).unzip();
+        let about = About {
+            asker: Asker {
+                worker: Some(self.claude_session_id.clone()),
+                agent: agent_id,
+                agent_kind: agent_kind.flatten(),
+            },
+            expires: std::time::Instant::now() + self.permission,
+            plan,
+        };
+        let of_agent = about.asker.agent.is_some();
+        match gate.rule(&call, about) {
             // Sending fails only when it was settled elsewhere.
             Ruling::Settled(verdict) => drop(reply.send(verdict)),
             Ruling::Leave => {
@@ -293,11 +310,7 @@ impl Live {
             }
             Ruling::Ask(request) => {
                 let cx = cx.child();
-                self.waiting.push(Waiting {
-                    tool_use_id,
-                    of_agent: agent.is_some(),
-                    retire: cx.cancel.clone(),
-                });
+                self.waiting.push(Waiting { tool_use_id, of_agent, retire: cx.cancel.clone() });
                 self.answers.push(Box::pin(async move {
                     let decision = gate::ask(*request, &cx).await;
                     Decided { call, decision, reply }

@@ -3,12 +3,14 @@
 //!
 //! Refuses to send a prompt twice: one that may have run is never repeated unasked.
 
+mod answers;
 mod failure;
 mod gate;
 mod history;
 mod kept;
 mod live;
 mod memory;
+mod plan;
 mod steering;
 
 use std::sync::Arc;

@@ -154,7 +154,10 @@ impl Peek<'_> {
     /// Whether the record is worth building.
     fn speaks(&self) -> bool {
         match self.kind.as_ref() {
-            "attachment" => self.attachment.as_ref().is_none_or(|it| it.kind == "queued_command"),
+            "attachment" => self
+                .attachment
+                .as_ref()
+                .is_none_or(|it| matches!(it.kind.as_ref(), "queued_command" | "plan_mode")),
             "user" | "assistant" | "system" | "queue-operation" | "rate_limit_event" => true,
             _ => false,
         }

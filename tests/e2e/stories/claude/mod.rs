@@ -5,6 +5,7 @@ mod crashes;
 mod ending;
 mod failures;
 mod interrupts;
+mod questions;
 mod sessions;
 mod steering;
 mod trust;

@@ -311,6 +311,7 @@ fn word(effect: &Effect) -> String {
         Effect::Cancel(_) => "cancel".to_owned(),
         Effect::Copy(text) => format!("copy {text}"),
         Effect::OpenEditor(text) => format!("edit {text}"),
+        Effect::EditRequest(_, text) => format!("change {text}"),
         Effect::Suspend => "suspend".to_owned(),
         Effect::CaptureMouse(on) => format!("mouse {on}"),
         Effect::Worker(PaneOrder::Type(bytes)) => {

@@ -1,7 +1,9 @@
 //! A question may be answered by nothing but an answer to it.
 
 use claw_runtime::permissions::PermissionPromptDecision::{AllowOnce, Deny};
-use claw_runtime::permissions::{PermissionReply, PermissionRequest, RequestKind, RetiredReason};
+use claw_runtime::permissions::{
+    Asker, PermissionReply, PermissionRequest, RequestKind, RetiredReason,
+};
 use tokio::sync::oneshot::error::TryRecvError;
 
 use super::*;
@@ -62,9 +64,8 @@ fn a_question_takes_the_focus_600_ms_after_the_last_key() {
     assert!(!stage.app.permissions.is_focused());
     stage.wait(1);
     assert!(stage.app.permissions.is_focused());
-    insta::assert_snapshot!(stage.screen(), @r"
+    insta::assert_snapshot!(stage.screen(), @"
     > hello
-
 
 
 
@@ -82,6 +83,7 @@ fn a_question_takes_the_focus_600_ms_after_the_last_key() {
     │   Deny with a reason…                                                        │
     │   Allow once                                                                 │
     │   Allow for this session: `cargo test`                                       │
+    │   Change it in your editor first…                                            │
     │ ↑↓ choose · Enter confirms · Esc denies · letters go to your draft           │
     ╰──────────────────────────────────────────────────────────────────────────────╯
     ────────────────────────────────────────────────────────────────────────────────
@@ -184,7 +186,11 @@ fn a_question_of_a_sub_agent_outlasts_the_turn_until_nobody_waits_for_it() {
     let (_, of_turn) = stage.ask("ls");
     let (reply, mut answer) = PermissionReply::channel();
     let request = PermissionRequest {
-        agent: Some("sub-agent Explore".into()),
+        asker: Asker {
+            worker: Some("w".into()),
+            agent: Some("a1".into()),
+            agent_kind: Some("Explore".into()),
+        },
         ..request("bash", r#"{"command":"touch made"}"#)
     };
     stage.tell(TuiEvent::PermissionRequired { request, reply });

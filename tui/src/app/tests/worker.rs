@@ -143,7 +143,7 @@ fn a_question_waits_until_the_person_is_back_and_no_key_answers_it() {
     stage.type_text("y");
     assert_eq!(answer.try_recv(), Err(TryRecvError::Empty));
     stage.wait(2_000);
-    for key in ["right", "right", "enter"] {
+    for key in ["down", "down", "enter"] {
         stage.key(key);
     }
     assert_eq!(answer.try_recv(), Ok(AllowOnce));

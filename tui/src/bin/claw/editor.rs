@@ -32,7 +32,7 @@ pub fn edit(text: &str) -> Result<String> {
         bail!("the editor \"{editor}\" was not found; set VISUAL or EDITOR");
     }
     if !status.success() {
-        bail!("the editor ended with {status}; the draft is as it was");
+        bail!("the editor ended with {status}; nothing has changed");
     }
     // Many editors replace the file, so it is read by its name again.
     std::fs::read_to_string(file.path()).context("the saved draft cannot be read")

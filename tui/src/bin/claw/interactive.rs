@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use claw_runtime::TuiEvent;
 use claw_runtime::driver::Command;
-use claw_runtime::permissions::SinkPrompter;
+use claw_runtime::permissions::Approvals;
 use claw_runtime::settings::{self, ThemeChoice};
 use claw_tui::app::{App, AppOptions, Effect};
 use claw_tui::inbox::{self, Inbox, InboxSender};
@@ -104,7 +104,7 @@ fn start_runtime(
     host: Arc<Host>,
 ) -> Result<RuntimeHandle> {
     RuntimeHandle::spawn(Arc::new(sender.sink()), move |sink| {
-        let prompter = Arc::new(SinkPrompter::new(Arc::clone(&sink)));
+        let prompter = Arc::new(Approvals::new(Arc::clone(&sink)));
         wiring::driver(workspace, &common, sink, prompter, Failing::GoesOn, host)
             .map_err(|error| format!("{error:#}"))
     })

@@ -87,8 +87,13 @@ pub(super) fn queue(value: &Value) -> Vec<Fact> {
 /// which prompt was absorbed have no delivery id here, and it is said here.
 pub(super) fn attachment(value: &Value) -> Vec<Fact> {
     let it = &value["attachment"];
-    if text(it, "type") != "queued_command" {
-        return vec![unknown(&format!("attachment/{}", text(it, "type")))];
+    match text(it, "type") {
+        "queued_command" => {}
+        "plan_mode" => {
+            let path = owned(it, "planFilePath");
+            return path.map(|path| Fact::PlanFile { path }).into_iter().collect();
+        }
+        other => return vec![unknown(&format!("attachment/{other}"))],
     }
     let said = words(&it["prompt"]);
     let mut facts = Vec::new();

@@ -2,6 +2,7 @@
 
 mod answers;
 mod focus;
+mod kinds;
 mod random;
 mod screen;
 
@@ -79,7 +80,7 @@ impl Rig {
     fn screen(&mut self) -> String {
         let area = Rect::new(0, 0, self.size.0, self.size.1);
         let mut buf = Buffer::empty(area);
-        let caret = self.dialog.draw(area, &mut buf, &Theme::plain());
+        let caret = self.dialog.draw(self.now, area, &mut buf, &Theme::plain());
         shown(&buf, caret)
     }
 }

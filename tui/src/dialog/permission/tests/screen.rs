@@ -27,7 +27,8 @@ fn the_modal_shows_tool_input_mode_level_and_choices() {
     │ › Deny                                                                       │
     │   Deny with a reason…                                                        │
     │   Allow once                                                                 │
-    │ ↑↓ choose · Enter confirms · Esc denies · letters go to your draft           │
+    │   Change it in your editor first…                                            │
+    │ ↑↓ choose · ←→ others · Enter confirms · Esc denies · letters: draft         │
     ╰──────────────────────────────────────────────────────────────────────────────╯
     "#);
 }
@@ -56,6 +57,7 @@ fn an_edit_shows_its_diff() {
     │   Deny with a reason…                                                        │
     │   Allow once                                                                 │
     │   Allow for this session: `cargo test`                                       │
+    │   Change it in your editor first…                                            │
     │ ↑↓ choose · Enter confirms · Esc denies · letters go to your draft           │
     ╰──────────────────────────────────────────────────────────────────────────────╯
     "#);
@@ -94,7 +96,7 @@ fn allow_is_out_of_reach_until_the_end_of_the_input_was_shown() {
     let (_, reply) = rig.ask(command(&long.join("\n")));
     rig.dialog.focus();
     rig.keys(&[KeyCode::Down, KeyCode::Down]);
-    insta::assert_snapshot!(rig.screen(), @r"
+    insta::assert_snapshot!(rig.screen(), @"
     ╭ bash asks for permission ────────────────────────────────────────────────────╮
     │ mode workspace-write · needs danger-full-access                              │
     │ echo 1                                                                       │
@@ -111,12 +113,12 @@ fn allow_is_out_of_reach_until_the_end_of_the_input_was_shown() {
     │ echo 12                                                                      │
     │ echo 13                                                                      │
     │ echo 14                                                                      │
-    │ echo 15                                                                      │
-    │ ↓ 25 more lines (PageDown, End)                                              │
+    │ ↓ 26 more lines (PageDown, End)                                              │
     │   Deny                                                                       │
     │   Deny with a reason…                                                        │
     │ › Allow once (read to the end first)                                         │
     │   Allow for this session: `cargo test` (read to the end first)               │
+    │   Change it in your editor first…                                            │
     │ PageDown or End shows the rest; then it can be allowed                       │
     ╰──────────────────────────────────────────────────────────────────────────────╯
     ");
@@ -190,7 +192,7 @@ fn every_size_shows_the_choice_and_draws_only_in_its_area() {
         for cell in &mut buf.content {
             cell.set_symbol("#");
         }
-        rig.dialog.draw(area, &mut buf, &Theme::plain());
+        rig.dialog.draw(rig.now, area, &mut buf, &Theme::plain());
         for y in 0..screen.height {
             for x in 0..screen.width {
                 let inside = area.contains(Position::new(x, y));
