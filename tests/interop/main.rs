@@ -7,6 +7,7 @@ mod ending;
 mod hooks;
 mod live_text;
 mod prompts;
+mod questions;
 mod start;
 mod stories;
 mod stream_json;

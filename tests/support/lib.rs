@@ -2,6 +2,7 @@
 
 pub mod claude;
 pub mod claude_backend;
+pub mod client_talk;
 pub mod harness;
 pub mod hook_log;
 pub mod mock_api;
