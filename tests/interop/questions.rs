@@ -58,8 +58,8 @@ fn last_result(room: &Room) -> String {
     let question = room.questions().pop().expect("a question");
     let messages = question.body["messages"].as_array().cloned().unwrap_or_default();
     let blocks = messages.iter().filter_map(|message| message["content"].as_array()).flatten();
-    let results = blocks.filter(|block| block["type"] == "tool_result");
-    results.last().map(|block| block["content"].to_string()).unwrap_or_default()
+    let mut results = blocks.filter(|block| block["type"] == "tool_result");
+    results.next_back().map(|block| block["content"].to_string()).unwrap_or_default()
 }
 
 async fn questions_of_the_model_are_answered(room: &Room) {

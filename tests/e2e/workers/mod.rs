@@ -1,6 +1,7 @@
 //! The table of stories, played by workers on the stand-in for the CLI.
 
 mod idle;
+mod pool;
 mod rounds;
 
 use std::ffi::OsString;
