@@ -150,6 +150,17 @@ impl Harness {
     /// Runs `claw` with these arguments instead, without a terminal: what it printed and how it
     /// ended.
     pub fn run_without_terminal(&self, arguments: &[&str], input: &str) -> std::process::Output {
+        let mut command = self.command(arguments);
+        let mut child = command.spawn().expect("claw starts");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        // A program that does not read its input closes the pipe: that is its right.
+        let _ = stdin.write_all(input.as_bytes());
+        drop(stdin);
+        child.wait_with_output().expect("claw ends")
+    }
+
+    /// `claw` with these arguments, before it runs, with pipes for all that it says.
+    pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(claw_binary());
         command.args(arguments).env_clear();
         for (name, value) in self.inherited() {
@@ -157,12 +168,7 @@ impl Harness {
         }
         command.current_dir(self.workspace.path());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("claw starts");
-        let mut stdin = child.stdin.take().expect("a pipe");
-        // A program that does not read its input closes the pipe: that is its right.
-        let _ = stdin.write_all(input.as_bytes());
-        drop(stdin);
-        child.wait_with_output().expect("claw ends")
+        command
     }
 
     /// The environment of the program.

@@ -20,7 +20,7 @@ pub mod guard;
 pub mod hooks;
 mod host;
 mod interactive;
-mod pool;
+pub mod pool;
 pub mod private_dir;
 pub mod process;
 pub mod prompt;

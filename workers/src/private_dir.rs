@@ -120,7 +120,8 @@ fn make_private(folder: &Path) -> Result<(), WorkerError> {
     }
 }
 
-fn check_private(folder: &Path) -> Result<(), WorkerError> {
+/// Refuses a folder that is not ours alone.
+pub fn check_private(folder: &Path) -> Result<(), WorkerError> {
     let found = folder.symlink_metadata().map_err(|source| file_error(folder, source))?;
     let wrong = if !found.is_dir() {
         "is not a folder"

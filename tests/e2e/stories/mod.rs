@@ -10,6 +10,7 @@ mod demo;
 mod doctor;
 mod errors;
 mod leaving;
+mod pool;
 mod reading;
 mod safety;
 mod sessions;

@@ -86,15 +86,20 @@ impl PoolError {
     /// The status with which the program ends when this is all it has to say. Each cause that a
     /// script may want to tell apart has its own.
     pub fn exit_code(&self) -> u8 {
-        match self.name() {
-            "bad_request" | "refused_prompt" | "other_folder" | "too_large" => 2,
+        Self::exit_code_of(self.name())
+    }
+
+    /// The same by the name alone.
+    pub fn exit_code_of(name: &str) -> u8 {
+        match name {
+            "bad_request" | "refused_prompt" | "other_folder" | "too_large" | "line_too_long" => 2,
             "program_missing" => 3,
             "version_unknown" => 4,
             "auth" => 5,
             "not_trusted" => 6,
             "dialog" => 7,
             "timeout" | "not_ready" | "inactive" | "unconfirmed" | "not_reading" => 8,
-            "busy" | "closed" => 9,
+            "busy" | "closed" | "too_many_connections" => 9,
             "api" => 10,
             _ => 1,
         }

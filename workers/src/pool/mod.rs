@@ -5,6 +5,7 @@
 //! so their number never exceeds the cap, whatever is cancelled where. Whatever holds a worker is
 //! dropped to retire it: no await point needs a clean-up of its own.
 
+pub mod daemon;
 mod error;
 mod ready;
 mod session;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use claw_runtime::permissions::PermissionMode;
+use claw_runtime::settings::TransportChoice;
 
 /// A terminal for coding agents.
 #[derive(Debug, Parser)]
@@ -49,6 +50,141 @@ enum Form {
     /// Say what claw finds on this machine, and what to do about what is missing
     #[command(after_help = DOCTOR_CODES)]
     Doctor(DoctorOptions),
+    /// Keep Claude Code workers warm for scripts and editors, and ask them
+    #[command(subcommand)]
+    Pool(PoolForm),
+}
+
+/// Forms of `claw pool`.
+#[derive(Debug, Subcommand)]
+pub enum PoolForm {
+    /// Run the pool; it prints the path of its socket and ends with SIGTERM or Ctrl+C
+    Serve(PoolServe),
+    /// Ask the pool that runs, and print the answer
+    #[command(after_help = POOL_CODES)]
+    Ask(PoolAsk),
+    /// Say what the pool that runs is doing
+    Status {
+        #[command(flatten)]
+        at: PoolWhere,
+        /// Print it as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Start one worker as the pool would, and say what becomes of it
+    #[command(after_help = POOL_CODES)]
+    Doctor(PoolServe),
+}
+
+const POOL_CODES: &str = "\
+Exit codes, by the name of the error:
+  2   bad_request, refused_prompt, other_folder, too_large, line_too_long
+  3   program_missing
+  4   version_unknown
+  5   auth
+  6   not_trusted
+  7   dialog
+  8   timeout, not_ready, inactive, unconfirmed, not_reading
+  9   busy, closed, too_many_connections
+  10  api
+  11  not_running, already_running, not_a_socket, other_user
+  1   everything else";
+
+/// Where the socket of the pool is.
+#[derive(Debug, Clone, Default, Args)]
+pub struct PoolWhere {
+    /// The socket; its folder must be yours alone (mode 0700)
+    #[arg(long, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
+}
+
+/// Options of `claw pool serve`.
+#[derive(Debug, Clone, Args)]
+pub struct PoolServe {
+    #[command(flatten)]
+    pub at: PoolWhere,
+
+    /// pty or stream; without it as in the settings (workers.transport)
+    #[arg(long, value_parser = transport)]
+    pub transport: Option<TransportChoice>,
+
+    /// Workers that are kept ready
+    #[arg(long, default_value_t = 1)]
+    pub warm: usize,
+
+    /// Processes at the same time, in whatever state
+    #[arg(long, default_value_t = 4)]
+    pub max: usize,
+
+    /// Of those, how many may be starting
+    #[arg(long, default_value_t = 2)]
+    pub starting: usize,
+
+    /// Asks that may wait
+    #[arg(long, default_value_t = 64)]
+    pub queue: usize,
+
+    /// Model of the workers
+    #[arg(long)]
+    pub model: Option<String>,
+
+    /// The CLI's own permission mode
+    #[arg(long, value_name = "MODE")]
+    pub permission_mode: Option<String>,
+
+    /// The CLI's own rules for tools that need no permission
+    #[arg(long = "allowedTools", visible_alias = "allowed-tools", value_delimiter = ',')]
+    pub allowed_tools: Vec<String>,
+
+    /// Seconds without a prompt after which a session gives its worker back
+    #[arg(long, default_value_t = 1800, value_name = "SECONDS")]
+    pub idle_seconds: u64,
+
+    /// Seconds that an ask may take when it does not say
+    #[arg(long, default_value_t = 600, value_name = "SECONDS")]
+    pub timeout: u64,
+
+    /// Seconds that running asks are given when the pool ends
+    #[arg(long, default_value_t = 10, value_name = "SECONDS")]
+    pub grace: u64,
+
+    /// Folder of asks that name none; without it a scratch folder of its own
+    #[arg(short = 'C', long = "cwd", value_name = "DIR")]
+    pub cwd: Option<PathBuf>,
+}
+
+/// Options of `claw pool ask`.
+#[derive(Debug, Clone, Args)]
+pub struct PoolAsk {
+    /// `-` or nothing: read it from standard input, so that it is in no list of processes
+    pub prompt: Option<String>,
+
+    #[command(flatten)]
+    pub at: PoolWhere,
+
+    /// Go on in the session of this name
+    #[arg(long, value_name = "NAME")]
+    pub session: Option<String>,
+
+    /// Work in this folder
+    #[arg(short = 'C', long = "cwd", value_name = "DIR")]
+    pub cwd: Option<PathBuf>,
+
+    /// Seconds until it is given up
+    #[arg(long, value_name = "SECONDS")]
+    pub timeout: Option<u64>,
+
+    /// Print the answer, or the error, as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn transport(name: &str) -> Result<TransportChoice, String> {
+    match name {
+        "pty" => Ok(TransportChoice::Pty),
+        "stream" => Ok(TransportChoice::Stream),
+        _ => Err("one of pty, stream".to_owned()),
+    }
 }
 
 const DOCTOR_CODES: &str = "\
@@ -145,6 +281,7 @@ pub enum Task {
     Interactive(Options),
     Headless(Options),
     Doctor(DoctorOptions),
+    Pool(PoolForm),
 }
 
 pub struct Options {
@@ -163,6 +300,7 @@ impl Cli {
                 Task::Headless(Options { common, prompt })
             }
             (Some(Form::Doctor(options)), ..) => Task::Doctor(options),
+            (Some(Form::Pool(form)), ..) => Task::Pool(form),
             (None, Some(print), prompt) => {
                 let prompt = if print == "-" { prompt } else { Some(print) };
                 Task::Headless(Options { common: self.common, prompt })
@@ -216,7 +354,7 @@ mod tests {
             let (is_interactive, options) = match parse(line) {
                 Task::Interactive(options) => (true, options),
                 Task::Headless(options) => (false, options),
-                Task::Doctor(_) => panic!("{line}"),
+                Task::Doctor(_) | Task::Pool(_) => panic!("{line}"),
             };
             assert_eq!(is_interactive, interactive, "{line}");
             assert_eq!(options.prompt.as_deref(), prompt, "{line}");

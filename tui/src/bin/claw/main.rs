@@ -10,6 +10,7 @@ mod headless;
 mod hook;
 mod interactive;
 mod logging;
+mod pool;
 mod way_back;
 mod wiring;
 mod worker_pane;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Task::Interactive(options) => interactive::run(options),
         Task::Headless(options) => headless::run(options),
         Task::Doctor(options) => doctor::run(options),
+        Task::Pool(form) => pool::run(form),
     };
     match outcome {
         Ok(code) => code,
