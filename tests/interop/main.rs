@@ -6,6 +6,7 @@ mod cli;
 mod ending;
 mod hooks;
 mod live_text;
+mod pool;
 mod prompts;
 mod questions;
 mod start;
