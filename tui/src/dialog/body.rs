@@ -46,6 +46,9 @@ pub struct Body {
     /// What the call is about, in one line of at most [`SUBJECT_COLUMNS`].
     pub subject: String,
     lines: Vec<BodyLine>,
+    /// It is prose, so lines break between words. What will run breaks anywhere: nothing is moved or
+    /// dropped in it.
+    prose: bool,
     rows: Vec<(usize, std::ops::Range<usize>)>,
     width: Option<usize>,
 }
@@ -68,7 +71,8 @@ impl Body {
                 (subject(&request.input), lines(&request.input, request.preview.as_deref()))
             }
         };
-        Self { subject, lines, rows: Vec::new(), width: None }
+        let prose = matches!(request.kind, RequestKind::Questions(_) | RequestKind::Plan { .. });
+        Self { subject, lines, prose, rows: Vec::new(), width: None }
     }
 
     /// How many rows it has at this width.
@@ -80,7 +84,7 @@ impl Body {
                 .iter()
                 .enumerate()
                 .flat_map(|(index, line)| {
-                    wrap(&line.text, width).into_iter().map(move |range| (index, range))
+                    wrap(&line.text, width, self.prose).into_iter().map(move |range| (index, range))
                 })
                 .collect();
             self.width = Some(width);
@@ -96,20 +100,30 @@ impl Body {
     }
 }
 
-/// Cuts a line into stretches of at most `width` columns. At any character: nothing is moved or
-/// dropped in text that is judged.
-fn wrap(text: &str, width: usize) -> Vec<std::ops::Range<usize>> {
+/// Cuts a line into stretches of at most `width` columns, behind a space if that is wanted and there
+/// is one.
+fn wrap(text: &str, width: usize, words: bool) -> Vec<std::ops::Range<usize>> {
     let mut rows = Vec::new();
     let mut start = 0;
     let mut used = 0;
+    // Behind the last space of the row.
+    let mut gap = None;
     for (byte, grapheme) in text.grapheme_indices(true) {
         let columns = grapheme.width();
         if used + columns > width && byte > start {
-            rows.push(start..byte);
-            start = byte;
-            used = 0;
+            // A space at the end may stand beyond the edge, where nothing is seen of it.
+            if words && grapheme == " " {
+                continue;
+            }
+            let end = gap.take().filter(|gap| words && *gap > start).unwrap_or(byte);
+            rows.push(start..end);
+            start = end;
+            used = text[start..byte].width();
         }
         used += columns;
+        if grapheme == " " {
+            gap = Some(byte + 1);
+        }
     }
     rows.push(start..text.len());
     rows

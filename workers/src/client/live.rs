@@ -175,8 +175,15 @@ impl Live {
             Some(decided) = self.answers.next(), if !self.answers.is_empty() => {
                 gate.note(&decided.call, &decided.decision);
                 self.waiting.retain(|waiting| waiting.tool_use_id.as_deref() != Some(&decided.call.id));
+                let allowed = !matches!(decided.decision, PermissionPromptDecision::Deny { .. });
                 // A question that was settled elsewhere meanwhile has nobody who listens.
-                let _settled = decided.reply.send(answers::verdict(&decided.call, &decided.decision));
+                let sent = decided.reply.send(answers::verdict(&decided.call, &decided.decision));
+                if sent.is_err() && allowed {
+                    cx.sink.emit(TuiEvent::warning(format!(
+                        "Your answer about {} came too late: Claude Code had settled it meanwhile.",
+                        decided.call.name
+                    )));
+                }
                 Happened::Nothing
             }
             event = self.events.recv() => {

@@ -67,6 +67,14 @@ impl HookReply {
         self.verdict.send(line).map_err(|_| ReplyError::Gone)
     }
 
+    /// Only for tests of what holds one: the reply, what is handed over, and how the hook goes away.
+    #[cfg(test)]
+    pub(crate) fn held() -> (Self, oneshot::Receiver<String>, CancellationToken) {
+        let (verdict, handed_over) = oneshot::channel();
+        let closed = CancellationToken::new();
+        (Self { verdict, closed: closed.clone() }, handed_over, closed)
+    }
+
     /// Returns when the hook is gone or its time is over: nobody waits for the answer any more.
     pub async fn closed(&self) {
         self.closed.cancelled().await;

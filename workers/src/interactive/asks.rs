@@ -198,3 +198,6 @@ async fn settle(
         Ok(Err(_)) | Err(_) => Outcome::Left,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -208,3 +208,17 @@ fn it_says_how_long_a_request_has_waited() {
     rig.wait(66_000);
     assert!(rig.screen().contains("waiting for 75 s"));
 }
+
+#[test]
+fn a_question_breaks_between_words_and_a_command_anywhere() {
+    let words = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen";
+    let mut rig = Rig::new();
+    let _reply = rig.ask(questions(vec![question(words, &["Yes"], false)]));
+    rig.dialog.focus();
+    let screen = rig.screen();
+    assert!(screen.contains("twelve thirteen  ") && screen.contains("│ fourteen "), "{screen}");
+    let mut rig = Rig::new();
+    let _reply = rig.ask(command(words));
+    rig.dialog.focus();
+    assert!(rig.screen().contains("│ teen "), "{}", rig.screen());
+}
