@@ -72,6 +72,10 @@ pub fn argument(name: &str, input: &str) -> Argument {
             };
         }
     }
+    if let Some(Value::Array(questions)) = fields.get("questions") {
+        let asked = questions.iter().filter_map(|question| question["question"].as_str());
+        return Argument::Text(one_line(&asked.collect::<Vec<_>>().join(" · ")));
+    }
     let first = fields.values().find_map(Value::as_str).map(one_line);
     Argument::Text(first.unwrap_or_default())
 }
@@ -278,6 +282,8 @@ mod tests {
         let path = |path: &str| Argument::Path(path.to_owned());
         check("bash", r#"{"timeout":5,"command":"ls -l\ncd x"}"#, &text("ls -l cd x"));
         check("Edit", r#"{"old_string":"a","file_path":"src/a.rs"}"#, &path("src/a.rs"));
+        let asked = r#"{"questions":[{"question":"Which?"},{"question":"How?"}]}"#;
+        check("AskUserQuestion", asked, &Argument::Text("Which? · How?".into()));
         check("grep_search", r#"{"pattern":"x y","path":"src"}"#, &text("\"x y\" in src"));
         check("Glob", r#"{"pattern":"*.rs"}"#, &text("\"*.rs\""));
         check("mcp__a__b", r#"{"count":3,"city":"Rome"}"#, &text("Rome"));
