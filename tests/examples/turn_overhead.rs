@@ -8,21 +8,17 @@
 //! Times are printed, not asserted: they belong to the machine and to the CLI.
 
 #![expect(clippy::print_stdout, reason = "figures are for whoever runs it")]
-#![expect(clippy::expect_used, reason = "a measurement that fails has nothing to say")]
 
 use std::error::Error;
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use claw_tests::claude::{self, KEY, housekeeping};
-use claw_tests::harness::{claw_binary, fake_claude_binary};
+use claw_tests::claude::housekeeping;
+use claw_tests::harness::fake_claude_binary;
 use claw_tests::mock_api::{MessagesStream, MockApi};
-use claw_workers::{
-    Fact, OpenAs, Timings, Transport, WindowSize, Worker, WorkerConfig, WorkerEvent, guard,
-};
-use tempfile::TempDir;
+use claw_tests::worker_room::WorkerRoom;
+use claw_workers::{Fact, OpenAs, Transport, Worker, WorkerConfig, WorkerEvent};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 /// Turns before the first that counts: files are cold, and the CLI asks for a title.
@@ -101,9 +97,9 @@ async fn measure(program: &OsString, way: &Way, turns: usize) -> Result<Vec<Turn
             MessagesStream::new().text(&["One. ", "Two."]).stop("end_turn", 5).reply()
         }))
     });
-    let room = Room::new()?;
+    let room = WorkerRoom::default();
     let open = OpenAs::New(uuid::Uuid::new_v4().to_string());
-    let config = room.config(program, &api, way);
+    let config = WorkerConfig { tap: way.tap, ..room.config(program, &api, way.transport) };
     let (worker, mut events) = Worker::start(config, open, Arc::default());
     let mut measured = Vec::new();
     for round in 0..WARM_UP + turns {
@@ -142,59 +138,5 @@ async fn next(events: &mut UnboundedReceiver<WorkerEvent>) -> Result<WorkerEvent
     match tokio::time::timeout(LONG, events.recv()).await?.ok_or("the worker says nothing more")? {
         WorkerEvent::Ended(error) => Err(error.into()),
         event => Ok(event),
-    }
-}
-
-/// The folders of one CLI that has been used here before.
-struct Room {
-    home: TempDir,
-    private: TempDir,
-}
-
-impl Room {
-    fn new() -> Result<Self, Box<dyn Error>> {
-        let home = tempfile::tempdir()?;
-        let known = claude::settled(home.path()).to_string();
-        std::fs::write(home.path().join(".claude.json"), known)?;
-        Ok(Self { home, private: claude::private_root() })
-    }
-
-    fn config(&self, program: &OsString, api: &MockApi, way: &Way) -> WorkerConfig {
-        let home = PathBuf::from(self.home.path());
-        let variables = [
-            ("HOME", home.clone().into()),
-            ("PATH", std::env::var_os("PATH").unwrap_or_default()),
-            ("ANTHROPIC_API_KEY", KEY.into()),
-            ("ANTHROPIC_BASE_URL", api.base_url().into()),
-            ("DISABLE_AUTOUPDATER", "1".into()),
-            ("DISABLE_TELEMETRY", "1".into()),
-            ("DISABLE_ERROR_REPORTING", "1".into()),
-            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".into()),
-        ];
-        WorkerConfig {
-            program: program.clone(),
-            prefix: Vec::new(),
-            arguments: Vec::new(),
-            cwd: home.canonicalize().expect("the folder is there"),
-            trusted: true,
-            config_dir: None,
-            home,
-            environment: variables.map(|(name, value)| (name.into(), value)).to_vec(),
-            pass: vec!["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC".to_owned()],
-            model: None,
-            system_prompt: None,
-            allowed_tools: Vec::new(),
-            disallowed_tools: Vec::new(),
-            permission_mode: "default".to_owned(),
-            transport: way.transport,
-            tap: way.tap,
-            auto_compaction: true,
-            idle: None,
-            size: WindowSize::default(),
-            hook: vec![claw_binary().into(), "hook".into()],
-            guard: vec![claw_binary().into(), guard::SUBCOMMAND.into()],
-            private_root: self.private.path().to_owned(),
-            timings: Timings::default(),
-        }
     }
 }

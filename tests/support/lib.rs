@@ -9,5 +9,6 @@ pub mod mock_api;
 pub mod screen;
 pub mod story;
 pub mod turn;
+pub mod worker_room;
 pub mod worker_stage;
 pub mod worker_stories;

@@ -41,7 +41,7 @@ async fn ends_idle(talk: &mut ClientTalk) -> bool {
 }
 
 fn transcripts(fake: &Fake) -> usize {
-    let folders = std::fs::read_dir(fake.folder.path().join(".claude/projects"));
+    let folders = std::fs::read_dir(fake.folder().join(".claude/projects"));
     let folders = folders.into_iter().flatten().flatten();
     let files = folders.flat_map(|folder| std::fs::read_dir(folder.path()).unwrap());
     files.flatten().filter(|file| file.path().extension().is_some()).count()

@@ -68,8 +68,8 @@ fn gated(api: &MockApi, gate: &Gate) {
 /// A program in front of the stand-in; `$COUNT` is how often it was started before.
 fn wrapper(rig: &Fake, script: &str) -> PathBuf {
     use std::os::unix::fs::PermissionsExt as _;
-    let path = rig.folder.path().join("wrapper");
-    let folder = rig.folder.path().display();
+    let path = rig.folder().join("wrapper");
+    let folder = rig.folder().display();
     let fake = fake_claude_binary().display();
     let text = format!(
         "#!/bin/bash\n[ \"$1\" = --version ] && exec '{fake}' --version\n\
@@ -82,7 +82,7 @@ fn wrapper(rig: &Fake, script: &str) -> PathBuf {
 }
 
 fn starts(fake: &Fake) -> usize {
-    std::fs::read_to_string(fake.folder.path().join("count")).map_or(0, |text| text.lines().count())
+    std::fs::read_to_string(fake.folder().join("count")).map_or(0, |text| text.lines().count())
 }
 
 #[tokio::test]
@@ -182,7 +182,7 @@ async fn failures_to_warm_up_lead_to_a_pause_and_not_to_a_storm() {
     let mut config = PoolConfig::new(fake.config(&api));
     (config.warm, config.cool_down) = (2, Duration::from_secs(3600));
     // Only what is started ahead fails.
-    let folder = fake.folder.path().to_owned();
+    let folder = fake.folder().to_owned();
     let script = format!("[ -e '{}/fail' ] && {{ echo broken; exit 3; }}", folder.display());
     config.worker.program = wrapper(&fake, &script).into();
     std::fs::write(folder.join("fail"), "").unwrap();
@@ -358,7 +358,7 @@ async fn a_tool_that_needs_a_permission_is_denied_since_nobody_is_here() {
         api.push(MessagesStream::say("Not allowed."));
         let rig = Rig::new(&api, transport, |config| config.warm = 0);
         assert_eq!(rig.ask("make it").await.unwrap().text, "Not allowed.");
-        assert!(!rig.fake.folder.path().join("made.txt").exists());
+        assert!(!rig.fake.folder().join("made.txt").exists());
         rig.close().await;
     }
 }

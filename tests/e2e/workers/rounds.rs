@@ -74,12 +74,12 @@ async fn role_of_a_hundred_workers() {
     assert!(after.0 <= descriptors, "{descriptors} descriptors became {}", after.0);
     // The async runtime keeps a few idle threads for some seconds; a leak would be one for each round.
     assert!(after.1 < threads + 20, "{threads} threads became {}", after.1);
-    let private = std::fs::read_dir(fake.private.path()).unwrap().count();
+    let private = std::fs::read_dir(fake.room.private_root()).unwrap().count();
     assert_eq!(private, 0, "private folders are left");
     // The guard carries no marker; everything of a worker does.
     let marked = |pid: &i32| {
         let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        let home = format!("HOME={}", fake.folder.path().display());
+        let home = format!("HOME={}", fake.folder().display());
         let has = |start: &str| {
             environ.split(|byte| *byte == 0).any(|entry| entry.starts_with(start.as_bytes()))
         };
