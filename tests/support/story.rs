@@ -81,6 +81,21 @@ impl Running {
         self.send(ENTER);
     }
 
+    /// Walks down to a choice of the dialog and confirms it.
+    #[track_caller]
+    pub fn choose(&mut self, label: &str) {
+        let wanted = format!("› {label}");
+        for _ in 0..12 {
+            if self.text().contains(&wanted) {
+                return self.send(ENTER);
+            }
+            let before = self.text();
+            self.send(DOWN);
+            self.wait_until("the next choice", |seen| seen.screen.text() != before);
+        }
+        panic!("no {label}:\n{}", self.text());
+    }
+
     /// Walks to the yes of the question about a folder and confirms.
     #[track_caller]
     pub fn trust_folder(&mut self) {

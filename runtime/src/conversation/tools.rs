@@ -20,6 +20,16 @@ struct PendingTool {
     /// Why it may not run; none when it may.
     denied: Option<String>,
     feedback: Vec<String>,
+    /// The person changed its input.
+    changed: bool,
+}
+
+/// How a call may run.
+#[derive(PartialEq, Eq)]
+enum Ran {
+    AsCalled,
+    /// With an input of the person's.
+    Changed,
 }
 
 impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
@@ -78,16 +88,21 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
             return denied(call, INTERRUPTED, hook.feedback);
         }
         match self.authorize(&mut call, cx).await {
-            Ok(()) => PendingTool { call, denied: None, feedback: hook.feedback },
+            Ok(ran) => PendingTool {
+                call,
+                denied: None,
+                feedback: hook.feedback,
+                changed: ran == Ran::Changed,
+            },
             Err(reason) => denied(call, &reason, hook.feedback),
         }
     }
 
     /// Permission for a call, which the person may change, or the reason why it has none.
-    async fn authorize(&mut self, call: &mut ToolCall, cx: &TurnContext) -> Result<(), String> {
+    async fn authorize(&mut self, call: &mut ToolCall, cx: &TurnContext) -> Result<Ran, String> {
         let requirement = self.tools.requirement(call);
         let reason = match self.policy.verdict(&call.name, &requirement) {
-            PermissionVerdict::Allow => return Ok(()),
+            PermissionVerdict::Allow => return Ok(Ran::AsCalled),
             PermissionVerdict::Deny { reason } => return Err(reason),
             PermissionVerdict::Ask { reason } => reason,
         };
@@ -110,10 +125,10 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
         };
         let can_be_granted = request.can_be_granted();
         match cx.prompter.decide(request, &cx.cancel).await {
-            PermissionPromptDecision::AllowOnce => Ok(()),
+            PermissionPromptDecision::AllowOnce => Ok(Ran::AsCalled),
             PermissionPromptDecision::AllowInput { input } => {
                 call.input = input;
-                Ok(())
+                Ok(Ran::Changed)
             }
             // Nothing that our tools ask is answered like this.
             PermissionPromptDecision::Answers(_) | PermissionPromptDecision::ApprovePlan { .. } => {
@@ -123,7 +138,7 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
                 if can_be_granted {
                     self.policy.grant(&requirement.grant);
                 }
-                Ok(())
+                Ok(Ran::AsCalled)
             }
             PermissionPromptDecision::Deny { .. } if cx.cancel.is_cancelled() => {
                 Err(INTERRUPTED.to_owned())
@@ -153,6 +168,11 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
         for text in feedback {
             outcome.output.push_str("\n\n[hook] ");
             outcome.output.push_str(&text);
+        }
+        if tool.changed {
+            // The model still sees the call as it made it.
+            outcome.output.push_str("\n\n[person] this ran in place of the call: ");
+            outcome.output.push_str(&tool.call.input);
         }
         summary.tool_calls += 1;
         self.push_result(&tool.call.id, &tool.call.name, &outcome, cx);
@@ -198,5 +218,5 @@ impl<C: ApiClient, T: ToolExecutor> ConversationRuntime<C, T> {
 }
 
 fn denied(call: ToolCall, reason: &str, feedback: Vec<String>) -> PendingTool {
-    PendingTool { call, denied: Some(reason.to_owned()), feedback }
+    PendingTool { call, denied: Some(reason.to_owned()), feedback, changed: false }
 }

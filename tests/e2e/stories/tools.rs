@@ -180,3 +180,25 @@ fn a_flood_of_output_is_cut_with_a_word_and_the_screen_stays_alive() {
     assert!(result.len() < 300_000, "{} bytes went to the model", result.len());
     assert!(result.contains("300000"), "the end of the output is kept");
 }
+
+#[test]
+fn a_command_that_was_changed_in_the_editor_runs_and_the_model_is_told() {
+    let api = MockApi::start();
+    api.push(bash("touch first.txt"));
+    api.push(MessagesStream::say("As you wish."));
+    let harness = beside(&api);
+    let editor = harness.script("editor", "#!/bin/sh\nsed -i s/first/second/ \"$1\"\n");
+    let mut claw = harness.env("EDITOR", editor.to_string_lossy()).start();
+    claw.wait_ready();
+    claw.say("go");
+    claw.wait_for_dialog();
+    claw.choose("Change it in your editor first…");
+    claw.wait_for("touch second.txt");
+    claw.choose("Allow once, as you changed it");
+    claw.wait_for("As you wish.");
+    claw.wait_for("✓ bash touch second.txt");
+    let made = |name: &str| claw.workspace().join(name).exists();
+    assert!(made("second.txt") && !made("first.txt"));
+    let (result, is_error) = tool_result(&api.requests()[1], "toolu_1").expect("a result");
+    assert!(!is_error && result.contains("this ran in place of the call"), "{result}");
+}

@@ -17,10 +17,10 @@ use crate::protocol::AskedBy;
 const REMEMBERED: usize = 64;
 
 /// How a held question went on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Outcome {
-    /// Our verdict was handed over.
-    Answered,
+    /// Our verdict was handed over; with the input that runs in place of the one that was asked about.
+    Answered(Option<String>),
     /// It was left to the CLI's own dialog, by us or because its hook is gone.
     Left,
 }
@@ -49,6 +49,8 @@ impl Question {
 pub(super) enum Moved {
     /// No dialog is open for it any more.
     Settled(AskedBy),
+    /// The same by our answer, which changed the input of the call.
+    Changed { by: AskedBy, tool_use_id: Option<String>, input: String },
     /// Nobody here is asked any more; the dialog may stand.
     Retired(Option<String>),
 }
@@ -116,8 +118,15 @@ impl Questions {
                 continue;
             };
             match outcome {
-                Outcome::Answered => {
-                    return Moved::Settled(self.open.remove(at).asker());
+                Outcome::Answered(input) => {
+                    let question = self.open.remove(at);
+                    let by = question.asker();
+                    return match input {
+                        None => Moved::Settled(by),
+                        Some(input) => {
+                            Moved::Changed { by, tool_use_id: question.tool_use_id, input }
+                        }
+                    };
                 }
                 Outcome::Left => {
                     if self.open[at].held.take().is_some() {
@@ -193,9 +202,11 @@ async fn settle(
         () = reply.closed() => return Outcome::Left,
         verdict = verdict => verdict,
     };
-    match verdict.map(|verdict| reply.answer(&verdict)) {
-        Ok(Ok(())) => Outcome::Answered,
-        Ok(Err(_)) | Err(_) => Outcome::Left,
+    let Ok(verdict) = verdict else { return Outcome::Left };
+    match (reply.answer(&verdict), verdict) {
+        (Ok(()), Verdict::Allow { updated_input }) => Outcome::Answered(updated_input),
+        (Ok(()), Verdict::Deny { .. }) => Outcome::Answered(None),
+        (Err(_), _) => Outcome::Left,
     }
 }
 

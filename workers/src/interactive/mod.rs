@@ -335,9 +335,22 @@ impl Interactive {
                 Moved::Settled(by) => {
                     self.see(Seen::Hook(HookSeen::PermissionSettled { by })).await;
                 }
+                Moved::Changed { by, tool_use_id, input } => {
+                    self.runs_with(tool_use_id.as_deref(), &input);
+                    self.see(Seen::Hook(HookSeen::PermissionSettled { by })).await;
+                }
                 Moved::Retired(tool_use_id) => {
                     tell(&self.events, WorkerEvent::AskedRetired { tool_use_id });
                 }
+            }
+        }
+    }
+
+    /// A call that was announced runs with another input.
+    fn runs_with(&mut self, id: Option<&str>, changed: &str) {
+        for start in self.starting.iter_mut().filter(|start| Some(start.id.as_str()) == id) {
+            if let Fact::ToolStarted { input, .. } = &mut start.fact {
+                changed.clone_into(input);
             }
         }
     }
@@ -404,7 +417,7 @@ impl Interactive {
         };
         for moved in moved {
             match moved {
-                Moved::Settled(by) => {
+                Moved::Settled(by) | Moved::Changed { by, .. } => {
                     seen.push(Seen::Hook(HookSeen::PermissionSettled { by }));
                 }
                 Moved::Retired(tool_use_id) => {
@@ -506,7 +519,7 @@ impl Interactive {
             self.starting.clear();
             for moved in moved {
                 match moved {
-                    Moved::Settled(by) => {
+                    Moved::Settled(by) | Moved::Changed { by, .. } => {
                         waiting.push_back(Seen::Hook(HookSeen::PermissionSettled { by }));
                     }
                     Moved::Retired(tool_use_id) => {

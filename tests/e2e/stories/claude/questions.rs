@@ -1,9 +1,8 @@
 //! What the CLI asks beyond yes and no: its questions, its plans, and inputs that the person changes.
 
 use claw_tests::claude_backend::{ClaudeBackend, at_once};
-use claw_tests::harness::Running;
 use claw_tests::mock_api::{MessagesStream, RecordedRequest};
-use claw_tests::story::{DOWN, ENTER};
+use claw_tests::story::ENTER;
 use serde_json::{Value, json};
 
 fn ways() -> [(&'static str, ClaudeBackend); 3] {
@@ -16,20 +15,6 @@ fn ways() -> [(&'static str, ClaudeBackend); 3] {
 
 fn call(id: &str, name: &str, input: &Value) -> MessagesStream {
     MessagesStream::new().tool_use(id, name, &input.to_string()).stop("tool_use", 9)
-}
-
-/// Walks down to a choice and confirms it.
-fn choose(claw: &mut Running, label: &str) {
-    let wanted = format!("› {label}");
-    for _ in 0..12 {
-        if claw.text().contains(&wanted) {
-            return claw.send(ENTER);
-        }
-        let before = claw.text();
-        claw.send(DOWN);
-        claw.wait_until("the next choice", |seen| seen.screen.text() != before);
-    }
-    panic!("no {label}:\n{}", claw.text());
 }
 
 /// What the model was given as the result of the call.
@@ -57,12 +42,12 @@ fn a_question_is_answered_in_our_dialog_by_what_it_offers_or_in_own_words() {
         claw.say("paint it");
         claw.wait_for("› Do not answer");
         claw.wait_for("Blue: the blue one");
-        choose(&mut claw, "Blue");
+        claw.choose("Blue");
         claw.wait_for("How big?");
         claw.wait_for("› Do not answer");
         // The Enter of the first question is not taken for the second.
         claw.wait_for("question 2 of 2");
-        choose(&mut claw, "Something else…");
+        claw.choose("Something else…");
         claw.wait_for("› Answer:");
         claw.send(format!("as big as it gets{ENTER}"));
         claw.wait_for("So be it.");
@@ -103,13 +88,13 @@ fn a_plan_is_approved_or_sent_back_with_a_message() {
     claw.wait_for("A plan for your approval");
     claw.wait_for("2. Build it");
     claw.wait_for("› Keep planning");
-    choose(&mut claw, "Keep planning, with a message…");
+    claw.choose("Keep planning, with a message…");
     claw.send(format!("look twice{ENTER}"));
     claw.wait_until("the plan comes back", |seen| {
         seen.screen.text().contains("› Keep planning") && claude.questions().len() == 2
     });
     assert!(result(claude.questions().last().unwrap()).contains("look twice"));
-    choose(&mut claw, "Approve this plan");
+    claw.choose("Approve this plan");
     claw.wait_for("I begin.");
     claw.wait_ready();
 }
@@ -126,11 +111,13 @@ fn a_command_that_was_changed_in_the_editor_runs_as_it_was_changed() {
         claw.wait_ready();
         claw.say("make a file");
         claw.wait_for("› Deny");
-        choose(&mut claw, "Change it in your editor first…");
+        claw.choose("Change it in your editor first…");
         claw.wait_for("touch second.txt");
-        choose(&mut claw, "Allow once, as you changed it");
+        claw.choose("Allow once, as you changed it");
         claw.wait_for("It is made.");
         claw.wait_ready();
+        // What is shown is what ran.
+        claw.wait_for("✓ Bash touch second.txt");
         let made = |name: &str| claw.workspace().join(name).exists();
         assert!(made("second.txt") && !made("first.txt"), "{way}");
     });
