@@ -61,6 +61,9 @@ pub struct Cli {
 /// The oldest version that was observed; its list of events holds for every later one.
 pub const OBSERVED: Version = Version::new(2, 1, 197);
 
+/// The newest version that was observed.
+pub const NEWEST: Version = Version::new(2, 1, 332);
+
 /// Events that we listen to and that versions before [`OBSERVED`] know too.
 const OLD_EVENTS: &[&str] = &[
     "SessionStart",

@@ -117,6 +117,17 @@ fn a_program_that_is_no_cli_or_does_not_answer_is_told_apart() {
 }
 
 #[test]
+fn a_version_that_was_never_tried_is_noted() {
+    for (version, says) in [("2.0.1", "older than 2.1.197"), ("2.9.0", "newer than 2.1.332")] {
+        let claw = bare();
+        let text = format!("#!/bin/sh\necho '{version} (Claude Code)'\n");
+        let program = claw.script("claude", &text);
+        settings(&claw, &json!({"workers": {"program": program}}));
+        check(&claw, &["--backend", "claude"], 7, &[version, says]);
+    }
+}
+
+#[test]
 fn settings_that_are_not_understood_are_named_with_their_file() {
     let claw = bare().env("ANTHROPIC_API_KEY", KEY);
     std::fs::create_dir_all(claw.home().join(".claw")).unwrap();

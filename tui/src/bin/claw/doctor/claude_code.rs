@@ -46,6 +46,13 @@ pub fn all(report: &mut Report, workspace: &Workspace, wanted: bool) {
                 );
                 let check = Check::new("claude.version", State::Note, text);
                 report.add(GROUP, check.next("npm install -g @anthropic-ai/claude-code"));
+            } else if cli.version > version::NEWEST {
+                let text = format!(
+                    "newer than {}, the newest version that claw was tried with",
+                    version::NEWEST
+                );
+                let check = Check::new("claude.version", State::Note, text);
+                report.add(GROUP, check.next("if something is amiss, try that version"));
             }
         }
         Err(error) => {
