@@ -203,13 +203,29 @@ async fn without_a_verdict_the_hook_hears_nothing() {
 
 #[tokio::test]
 async fn the_end_of_a_hook_is_told_and_a_late_verdict_is_gone() {
-    let mut fixture = open(&Timings::brisk());
-    let mut socket = fixture.known();
-    socket.write_all(asked().as_bytes()).unwrap();
-    let reply = fixture.next().await.unwrap().reply.unwrap();
-    drop(socket);
-    tokio::time::timeout(Duration::from_secs(20), reply.closed()).await.unwrap();
-    assert_eq!(reply.answer(&Verdict::Allow { updated_input: None }), Err(ReplyError::Gone));
+    // Gone, half closed, or saying more than a hook says.
+    let ends: [fn(Socket) -> Option<Socket>; 3] = [
+        |_| None,
+        |socket| {
+            socket.shutdown(std::net::Shutdown::Write).unwrap();
+            Some(socket)
+        },
+        |mut socket| {
+            socket.write_all(asked().as_bytes()).unwrap();
+            Some(socket)
+        },
+    ];
+    for end in ends {
+        let mut fixture = open(&Timings::brisk());
+        let mut socket = fixture.known();
+        socket.write_all(asked().as_bytes()).unwrap();
+        let reply = fixture.next().await.unwrap().reply.unwrap();
+        let _kept = end(socket);
+        tokio::time::timeout(Duration::from_secs(20), reply.closed()).await.unwrap();
+        let late = reply.answer(&Verdict::Allow { updated_input: None });
+        assert_eq!(late, Err(ReplyError::Gone));
+        assert!(fixture.arrivals.try_recv().is_err(), "it asked once");
+    }
 }
 
 #[tokio::test]
