@@ -41,6 +41,20 @@ pub fn private_root() -> TempDir {
     folder
 }
 
+/// Processes of workers that carry this in their environment, as `NAME=value`.
+pub fn worker_processes(carries: &str) -> Vec<i32> {
+    let is_one = |pid: &i32| {
+        let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let mut entries = environ.split(|byte| *byte == 0);
+        let marker = format!("{}=", claw_workers::process::MARKER_VARIABLE);
+        entries.clone().any(|entry| entry == carries.as_bytes())
+            && entries.any(|entry| entry.starts_with(marker.as_bytes()))
+    };
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(is_one).collect()
+}
+
 /// `.claude.json` of someone who has used the CLI here before: no dialog stands in its way.
 pub fn settled(folder: &Path) -> Value {
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());

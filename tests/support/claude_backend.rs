@@ -200,17 +200,7 @@ impl ClaudeBackend {
 
     /// Processes of workers of this program: those that carry this run's runtime folder and a marker.
     pub fn worker_processes(&self) -> Vec<i32> {
-        let ours = format!("XDG_RUNTIME_DIR={}", self.runtime.path().display());
-        let carries = |pid: &i32| {
-            let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            let has = |start: &str| {
-                environ.split(|byte| *byte == 0).any(|entry| entry.starts_with(start.as_bytes()))
-            };
-            has(&ours) && has("CLAW_WORKER=")
-        };
-        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        pids.filter(carries).collect()
+        claude::worker_processes(&format!("XDG_RUNTIME_DIR={}", self.runtime.path().display()))
     }
 
     /// The CLI itself.

@@ -45,6 +45,12 @@ impl WorkerRoom {
         folders.filter(|folder| folder.path().join("settings.json").exists()).count()
     }
 
+    /// Processes of its workers that live.
+    pub fn processes(&self) -> Vec<i32> {
+        let home = self.home.path().canonicalize().expect("the folder is there");
+        claude::worker_processes(&format!("HOME={}", home.display()))
+    }
+
     /// Workers of this program, with nothing of the machine around it but PATH.
     pub fn config(&self, program: &OsString, api: &MockApi, transport: Transport) -> WorkerConfig {
         let home = self.home.path().canonicalize().expect("the folder is there");

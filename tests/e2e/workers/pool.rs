@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use claw_tests::claude::housekeeping;
 use claw_tests::harness::fake_claude_binary;
 use claw_tests::mock_api::{Gate, MessagesStream, MockApi, PATIENCE};
-use claw_workers::{Ask, PoolConfig, PoolError, Reply, Stage, Transport, WorkerPool};
+use claw_workers::{Ask, PoolConfig, PoolError, Reply, Stage, Timings, Transport, WorkerPool};
 
 use super::Fake;
 
@@ -33,6 +33,7 @@ impl Rig {
     async fn close(self) {
         assert!(bounded(self.pool.close()).await, "{:?}", self.pool.status());
         assert_eq!(self.fake.private_folders(), 0);
+        assert_eq!(self.fake.room.processes(), [0; 0]);
     }
 }
 
@@ -261,7 +262,7 @@ async fn what_is_cancelled_anywhere_leaves_nothing() {
     let api = MockApi::start();
     echo(&api);
     let rig = Rig::new(&api, Transport::Stream, |config| (config.max, config.warm) = (3, 1));
-    for round in 0..60_u64 {
+    for round in 0..200_u64 {
         let ask = if round % 3 == 0 { in_session("s", "x") } else { ask("x") };
         // At a moment that differs each time, from at once to far behind the answer.
         let at = Duration::from_micros((round * 7_919) % 120_000);
@@ -407,4 +408,75 @@ async fn what_makes_no_sense_is_refused_by_name() {
         assert_eq!(bounded(rig.pool.ask(wrong)).await.unwrap_err().name(), name);
     }
     rig.close().await;
+}
+
+/// A worker that ignores SIGTERM, with the command of a tool that does so too.
+fn stubborn(config: &mut PoolConfig) {
+    config.warm = 0;
+    config.worker.timings = Timings::default();
+    let quirks = "ignore-sigterm,orphan-tool";
+    config.worker.environment.push(("FAKE_CLAUDE_QUIRKS".into(), quirks.into()));
+}
+
+#[tokio::test]
+async fn what_ignores_everything_is_given_less_time_than_what_is_stopped() {
+    for transport in [Transport::Pty, Transport::Stream] {
+        let api = MockApi::start();
+        api.answer(housekeeping);
+        let call = r#"{"command":"sleep 997"}"#;
+        let call = MessagesStream::new().tool_use("toolu_1", "Bash", call).stop("tool_use", 9);
+        api.push(call.reply());
+        let rig = Rig::new(&api, transport, stubborn);
+        let asked = tokio::spawn({
+            let pool = rig.pool.clone();
+            async move { pool.ask(ask("sleep")).await }
+        });
+        bounded(async {
+            // The CLI, its command, and what that is run by.
+            while rig.fake.room.processes().len() < 2 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        })
+        .await;
+        asked.abort();
+        let given_up = Instant::now();
+        bounded(async {
+            while !rig.fake.room.processes().is_empty() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        })
+        .await;
+        assert!(given_up.elapsed() < Duration::from_millis(2_900), "{:?}", given_up.elapsed());
+        rig.close().await;
+    }
+}
+
+#[tokio::test]
+async fn closing_is_bounded_with_an_open_session_and_a_start_in_progress() {
+    let api = MockApi::start();
+    echo(&api);
+    let fake = Fake::new("332", Transport::Pty);
+    let mut config = PoolConfig::new(fake.config(&api));
+    stubborn(&mut config);
+    config.grace = Duration::from_millis(100);
+    // The first one is a session's; the next never come up.
+    let script = "[ \"$COUNT\" = 0 ] || export FAKE_CLAUDE_QUIRKS=never-ready,ignore-sigterm";
+    config.worker.program = wrapper(&fake, script).into();
+    let pool = WorkerPool::open(config, fake.host.clone());
+    assert_eq!(bounded(pool.ask(in_session("s", "one"))).await.unwrap().text, "re: one");
+    let starting = tokio::spawn({
+        let pool = pool.clone();
+        async move { pool.ask(ask("two")).await }
+    });
+    bounded(async {
+        while pool.status().starting == 0 {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    })
+    .await;
+    let began = Instant::now();
+    assert!(bounded(pool.close()).await, "{:?}", pool.status());
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert_eq!(bounded(starting).await.unwrap().unwrap_err().name(), "closed");
+    assert_eq!(fake.room.processes(), [0; 0]);
 }

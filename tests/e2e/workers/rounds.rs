@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use claw_tests::mock_api::{MessagesStream, MockApi, PATIENCE};
-use claw_workers::{OpenAs, Transport, Worker, WorkerEvent, process};
+use claw_workers::{OpenAs, Transport, Worker, WorkerEvent};
 
 use super::Fake;
 
@@ -77,17 +77,7 @@ async fn role_of_a_hundred_workers() {
     let private = std::fs::read_dir(fake.room.private_root()).unwrap().count();
     assert_eq!(private, 0, "private folders are left");
     // The guard carries no marker; everything of a worker does.
-    let marked = |pid: &i32| {
-        let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        let home = format!("HOME={}", fake.folder().display());
-        let has = |start: &str| {
-            environ.split(|byte| *byte == 0).any(|entry| entry.starts_with(start.as_bytes()))
-        };
-        has(&home) && has(process::MARKER_VARIABLE)
-    };
-    let entries = std::fs::read_dir("/proc").unwrap().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let left: Vec<i32> = pids.filter(marked).collect();
+    let left = fake.room.processes();
     assert!(left.is_empty(), "{left:?}");
     println!("a hundred workers left nothing");
 }
